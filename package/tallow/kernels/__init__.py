@@ -1,0 +1,36 @@
+"""Fast implementations of ops, and the table that chooses between them and the plain array code.
+
+    kernels.run("softmax", x)             what an op calls
+    kernels.explain("softmax", x)         which kernel that is, and why not the others
+    with kernels.require("native"): ...   falling back is an error in here
+    with kernels.off(): ...               the plain array code only
+    kernels.info()                        which library is loaded, with which kernels
+"""
+
+from tallow.kernels.table import (
+    KERNELS,
+    PREFERENCE,
+    device_type_of,
+    explain,
+    kernel,
+    off,
+    pick,
+    register_array_type,
+    register_provider,
+    require,
+    run,
+)
+
+__all__ = [
+    "KERNELS",
+    "PREFERENCE",
+    "device_type_of",
+    "explain",
+    "kernel",
+    "off",
+    "pick",
+    "register_array_type",
+    "register_provider",
+    "require",
+    "run",
+]

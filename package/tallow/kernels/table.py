@@ -1,0 +1,259 @@
+"""The kernel table: which function computes an op, for these arrays, on this device.
+
+Every op that has a fast path is called as `run(name, x, ...)`. The plain array implementation, backend "array", works
+with NumPy and CuPy alike, is always there, and is the reference; what else is filed under the same name goes before it
+on the devices named in `PREFERENCE`, whenever it accepts the arguments. Built-in kernels and a user's own enter by the
+same decorator:
+
+    @kernel("softmax", "native", accepts=float32_rows)
+    def softmax(x): ...
+
+The state that `off` and `require` change belongs to the process, as the table does; it is not per thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from tallow.errors import ArgumentError, KernelUnavailable
+
+ARRAY = "array"
+PREFERENCE: dict[str, tuple[str, ...]] = {"cpu": ("wasm", "native", ARRAY), "cuda": ("cuda", ARRAY)}
+
+Function = Callable[..., Any]
+Predicate = Callable[..., bool]
+F = TypeVar("F", bound=Function)
+
+
+class Entry(NamedTuple):
+    """One row: `accepts` is a predicate over the arguments of `fn`, or None where `fn` takes whatever the op takes."""
+
+    backend: str
+    fn: Function
+    accepts: Predicate | None
+
+
+class Choice(NamedTuple):
+    """What `pick` answers."""
+
+    backend: str
+    fn: Function
+
+
+# A provider is called once, before the first choice on its device: it registers kernels, and returns for each backend
+# that it could not provide the reason, in words. So loading a library costs nothing until a kernel is wanted.
+Provider = Callable[[], dict[str, str]]
+
+KERNELS: dict[tuple[str, str], Entry] = {}
+_device_of_type: dict[type, str] = {np.ndarray: "cpu"}
+_providers: dict[str, list[Provider]] = {}
+_absent: dict[str, str] = {}  # backend -> why it is not there
+_candidates: dict[type, dict[str, tuple[Entry, ...]]] = {}  # array type -> name -> what to try, in order
+_required: str | None = None
+
+
+def _kernels_are_off(value: str) -> bool:
+    if value not in ("on", "off"):
+        raise ArgumentError(f"TALLOW_KERNELS={value!r}", mend="set it to 'off' or 'on', or unset it")
+    return value == "off"
+
+
+_off = _kernels_are_off(os.environ.get("TALLOW_KERNELS", "on"))
+
+
+def kernel(name: str, backend: str, accepts: Predicate | None = None) -> Callable[[F], F]:
+    """Register the decorated function as the kernel of the op `name` for `backend`, replacing one that was there.
+
+    Args:
+        backend: one of the names in `PREFERENCE`; "array" is the reference implementation.
+        accepts: called with the kernel's arguments before each use; the kernel is passed over where it returns False.
+            The first line of its docstring says what it accepts, and `explain` prints it.
+    """
+    if all(backend not in order for order in PREFERENCE.values()):
+        known = sorted({b for order in PREFERENCE.values() for b in order})
+        raise ArgumentError(f"kernel {name!r}: unknown backend {backend!r}", mend=f"use one of {known}")
+
+    def register(fn: F) -> F:
+        KERNELS[name, backend] = Entry(backend, fn, accepts)
+        _candidates.clear()
+        return fn
+
+    return register
+
+
+def register_array_type(array_type: type, device_type: str) -> None:
+    """Say that arrays of `array_type`, and of its subclasses, live on `device_type`."""
+    _device_of_type[array_type] = device_type
+    _candidates.clear()
+
+
+def register_provider(device_type: str, provider: Provider) -> None:
+    """Call `provider` before the first choice on `device_type`; see `Provider`."""
+    _providers.setdefault(device_type, []).append(provider)
+    _candidates.clear()
+
+
+def device_type_of(array: Any) -> str:
+    """The device type, "cpu" or "cuda", on which an array lives.
+
+    Raises:
+        KernelUnavailable: the type of `array` was never registered.
+    """
+    for array_type in type(array).__mro__:
+        if array_type in _device_of_type:
+            return _device_of_type[array_type]
+    raise KernelUnavailable(
+        f"no device is known for {type(array).__module__}.{type(array).__qualname__}",
+        mend="pass an array as the first argument, or register the type with kernels.register_array_type",
+    )
+
+
+def run(name: str, *args: Any) -> Any:
+    """Call the first kernel of `name` that accepts `args`; the first of `args` is an array and decides the device.
+
+    Raises:
+        KernelUnavailable: no kernel accepts these arguments, or the one demanded by `require` does not.
+    """
+    try:
+        candidates = _candidates[type(args[0])][name]
+    except KeyError:
+        candidates = _find_candidates(name, args[0])
+    for _, fn, accepts in candidates:
+        if accepts is None or accepts(*args):
+            return fn(*args)
+    raise _unavailable(name, device_type_of(args[0]), args)
+
+
+def pick(name: str, device_type: str, *args: Any) -> Choice:
+    """The first kernel in `PREFERENCE[device_type]` that accepts `args`, and its backend's name.
+
+    Raises:
+        KernelUnavailable: as in `run`.
+    """
+    for backend, fn, accepts in _order(name, device_type):
+        if accepts is None or accepts(*args):
+            return Choice(backend, fn)
+    raise _unavailable(name, device_type, args)
+
+
+def explain(name: str, *args: Any) -> None:
+    """Print which kernel of `name` would compute these arguments, and why not each of the others."""
+    print(explanation(name, device_type_of(args[0]), args))
+
+
+def explanation(name: str, device_type: str, args: tuple[Any, ...]) -> str:
+    """What `explain` prints."""
+    _provide(device_type)
+    lines = [f"{name} on {device_type}"]
+    chosen = False
+    for backend in PREFERENCE[device_type]:
+        refusal = _refusal(name, backend, args)
+        lines.append(f"  {backend:<7} {refusal or ('comes after' if chosen else 'chosen')}")
+        chosen = chosen or refusal is None
+    return "\n".join(lines)
+
+
+def names(backend: str) -> list[str]:
+    """The names of the ops that have a kernel for `backend`, sorted."""
+    return sorted(name for name, b in KERNELS if b == backend)
+
+
+@contextmanager
+def require(backend: str) -> Iterator[None]:
+    """Inside the block, any choice that would fall to another backend raises KernelUnavailable.
+
+    Example:
+        >>> with require("array"):
+        ...     pass
+    """
+    global _required
+    if all(backend not in order for order in PREFERENCE.values()):
+        raise ArgumentError(f"require: unknown backend {backend!r}", mend=f"use one of {PREFERENCE}")
+    before, _required = _required, backend
+    _candidates.clear()
+    try:
+        yield
+    finally:
+        _required = before
+        _candidates.clear()
+
+
+@contextmanager
+def off() -> Iterator[None]:
+    """Inside the block, the plain array implementation computes everything, as under TALLOW_KERNELS=off."""
+    global _off
+    before, _off = _off, True
+    _candidates.clear()
+    try:
+        yield
+    finally:
+        _off = before
+        _candidates.clear()
+
+
+def absence(backend: str) -> str | None:
+    """Why the bundled kernels of `backend` are not there, or None."""
+    return _absent.get(backend)
+
+
+def _find_candidates(name: str, array: Any) -> tuple[Entry, ...]:
+    found = _order(name, device_type_of(array))
+    _candidates.setdefault(type(array), {})[name] = found
+    return found
+
+
+def _order(name: str, device_type: str) -> tuple[Entry, ...]:
+    """The kernels to try for `name`, in order, as `off` and `require` leave them."""
+    if not _off:
+        _provide(device_type)
+    return tuple(
+        KERNELS[name, backend]
+        for backend in PREFERENCE[device_type]
+        if (name, backend) in KERNELS and _ruled_out(backend) is None
+    )
+
+
+def _provide(device_type: str) -> None:
+    for provider in _providers.pop(device_type, ()):
+        _absent.update(provider())
+
+
+def _ruled_out(backend: str) -> str | None:
+    if _off and backend != ARRAY:
+        return "no: kernels are switched off"
+    if _required is not None and backend != _required:
+        return f"no: {_required!r} is required here"
+    return None
+
+
+def _refusal(name: str, backend: str, args: tuple[Any, ...]) -> str | None:
+    """Why `backend` does not compute `name`, or None if it could."""
+    if (ruled_out := _ruled_out(backend)) is not None:
+        return ruled_out
+    if (name, backend) not in KERNELS:
+        return f"no: {_absent.get(backend, 'has no such kernel')}"
+    accepts = KERNELS[name, backend].accepts
+    if accepts is None or accepts(*args):
+        return None
+    return f"no: takes {(accepts.__doc__ or accepts.__name__).strip().splitlines()[0].rstrip('.')}"
+
+
+def _unavailable(name: str, device_type: str, args: tuple[Any, ...]) -> KernelUnavailable:
+    if not any(filed == name for filed, _ in KERNELS):
+        return KernelUnavailable(f"no kernel is called {name!r}", mend=f"register one: @kernel({name!r}, 'array')")
+    arguments = ", ".join(_describe(a) for a in args)
+    mend = f"pass what one of these kernels takes, or register one: @kernel({name!r}, ...)"
+    if _required is not None:
+        mend = f"pass what the {_required} kernel takes, or leave kernels.require({_required!r})"
+    return KernelUnavailable(f"{explanation(name, device_type, args)}\n  arguments: {arguments}", mend=mend)
+
+
+def _describe(argument: Any) -> str:
+    if hasattr(argument, "shape") and hasattr(argument, "dtype"):
+        return f"{argument.dtype}{list(argument.shape)}"
+    return repr(argument)

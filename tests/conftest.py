@@ -1,0 +1,88 @@
+"""What all tests share: hypothesis's settings, real data, the marks, and the things that are built once a run.
+
+It is loaded inside Pyodide too, so nothing here needs more than pytest and hypothesis at import.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.support import places
+from tests.support.subsuite import Outcome
+
+IN_PYODIDE = sys.platform == "emscripten"
+
+# A deadline would make a test's result depend on the machine; derandomized, a failure comes back on the next run.
+hypothesis.settings.register_profile("tallow", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("tallow")
+
+SUBSUITES = pytest.StashKey[dict[str, Outcome]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[SUBSUITES] = {}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if IN_PYODIDE:
+        for item in items:
+            if item.get_closest_marker("native"):
+                item.add_marker(pytest.mark.skip(reason="needs processes, threads or the checkout"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for name, outcome in config.stash[SUBSUITES].items():
+        terminalreporter.write_line(f"unit tests {name}: {outcome}")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real checkpoints and reference outputs; the test is skipped where it is absent."""
+    folder = places.data_dir()
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}; set TALLOW_TEST_DATA")
+    return folder
+
+
+@pytest.fixture
+def record_subsuite(request: pytest.FixtureRequest) -> Callable[[str, Outcome], None]:
+    """Show a subsuite's counts at the end of the run."""
+    return request.config.stash[SUBSUITES].__setitem__
+
+
+@pytest.fixture(scope="session")
+def pure_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The py3-none-any wheel of this checkout: what a browser installs."""
+    return _build_wheel("pure", tmp_path_factory.mktemp("pure_wheel"))
+
+
+@pytest.fixture(scope="session")
+def platform_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout for the running platform."""
+    return _build_wheel("platform", tmp_path_factory.mktemp("platform_wheel"))
+
+
+def _build_wheel(kind: str, out: Path) -> Path:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out],
+        cwd=places.ROOT,
+        env=os.environ | {"TALLOW_WHEEL": kind},
+        check=True,
+    )
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="session")
+def pyodide_dir() -> Path:
+    """A local copy of Pyodide, fetched on first use and kept in the cache."""
+    script = places.ROOT / "scripts" / "fetch_pyodide.py"
+    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, text=True, check=True)
+    return Path(done.stdout.splitlines()[-1])

@@ -1,0 +1,40 @@
+// Run pytest inside Pyodide in Node:  node run_pytest.mjs CONFIG.json
+//
+// CONFIG.json: {
+//   pyodide: folder of the Pyodide distribution,
+//   wheels:  paths of wheels to install beside NumPy,
+//   mounts:  { path inside: path outside },
+//   files:   { path inside: text },
+//   env:     { name: value },
+//   cwd:     path inside,
+//   args:    pytest's arguments
+// }
+// The exit status is pytest's.
+
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const config = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const base = pathToFileURL(`${config.pyodide}/`).href;
+const { loadPyodide } = await import(`${base}pyodide.mjs`);
+
+const pyodide = await loadPyodide({
+  packageBaseUrl: base,
+  packageCacheDir: config.pyodide, // else Node keeps a second copy of each wheel in ./node_modules
+  env: { HOME: "/home/pyodide", PYTHONDONTWRITEBYTECODE: "1", ...config.env },
+});
+const wheels = config.wheels.map((path) => pathToFileURL(path).href);
+await pyodide.loadPackage(["numpy", ...wheels], { messageCallback: () => {} });
+
+for (const [inside, outside] of Object.entries(config.mounts)) pyodide.mountNodeFS(inside, outside);
+for (const [inside, text] of Object.entries(config.files)) pyodide.FS.writeFile(inside, text);
+
+const main = pyodide.runPython(`
+def main(cwd, args):
+    import os
+    import pytest
+    os.chdir(cwd)
+    return int(pytest.main(list(args)))
+main
+`);
+process.exit(main(config.cwd, config.args));

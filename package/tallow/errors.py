@@ -1,0 +1,80 @@
+"""Every error tallow raises on purpose.
+
+Each derives from `TallowError` and from the built-in that PyTorch raises in the same place, so that `except` clauses of
+ported code keep working:
+
+    TallowError
+    ├── ShapeError          RuntimeError      shapes do not fit each other or the op
+    ├── DtypeError          RuntimeError      a dtype that the op does not take, or two that do not mix
+    ├── DeviceError         RuntimeError      tensors on two devices, or a device that is not there
+    ├── GraphError          RuntimeError      misuse of autograd: freed graph, stale saved value, ...
+    ├── NumericError        RuntimeError      NaN or infinity where a number is needed
+    ├── DimensionError      IndexError        a dim or an index out of range
+    ├── ArgumentError       ValueError        any other argument that makes no sense
+    ├── ArgumentTypeError   TypeError         an argument of the wrong type
+    ├── MissingNameError    AttributeError    a name of PyTorch's that tallow does not have
+    ├── KernelUnavailable   RuntimeError      no kernel takes these arguments
+    ├── CheckpointError     ValueError        a file that is truncated, malformed or does not fit the model
+    └── TokenizerError      ValueError        a tokenizer file, or a text, that cannot be used
+"""
+
+
+class TallowError(Exception):
+    """Base of all of tallow's errors.
+
+    Args:
+        message: what was wrong, and where.
+        mend: what to do about it; printed on a line of its own.
+    """
+
+    def __init__(self, message: str, mend: str | None = None) -> None:
+        super().__init__(message if mend is None else f"{message}\n  mend: {mend}")
+        self.mend = mend
+
+
+class ShapeError(TallowError, RuntimeError):
+    """Shapes do not fit each other or the op."""
+
+
+class DtypeError(TallowError, RuntimeError):
+    """A dtype that the op does not take, or two that do not mix."""
+
+
+class DeviceError(TallowError, RuntimeError):
+    """Tensors on two devices, or a device that is not there."""
+
+
+class GraphError(TallowError, RuntimeError):
+    """Misuse of autograd: a freed graph, a stale saved value, a gradient that does not exist."""
+
+
+class NumericError(TallowError, RuntimeError):
+    """NaN or infinity where a number is needed."""
+
+
+class DimensionError(TallowError, IndexError):
+    """A dim or an index out of range."""
+
+
+class ArgumentError(TallowError, ValueError):
+    """An argument whose value makes no sense."""
+
+
+class ArgumentTypeError(TallowError, TypeError):
+    """An argument of the wrong type."""
+
+
+class MissingNameError(TallowError, AttributeError):
+    """A name of PyTorch's that tallow does not have."""
+
+
+class KernelUnavailable(TallowError, RuntimeError):
+    """No kernel takes these arguments on this device."""
+
+
+class CheckpointError(TallowError, ValueError):
+    """A file that is truncated, malformed, or does not fit the model."""
+
+
+class TokenizerError(TallowError, ValueError):
+    """A tokenizer file, or a text, that cannot be used."""

@@ -1,5 +1,7 @@
 """Fast implementations of ops, and the table that chooses between them and the plain array code.
 
+What there is:
+
     kernels.run("softmax", x)             what an op calls
     kernels.explain("softmax", x)         which kernel that is, and why not the others
     with kernels.require("native"): ...   falling back is an error in here
@@ -7,15 +9,14 @@
     kernels.info()                        which library is loaded, with which kernels
 """
 
+from tallow.kernels.decode_block import DecodeBlock
 from tallow.kernels.table import (
     KERNELS,
     PREFERENCE,
-    device_type_of,
     explain,
     kernel,
     off,
     pick,
-    register_array_type,
     register_provider,
     require,
     run,
@@ -24,12 +25,11 @@ from tallow.kernels.table import (
 __all__ = [
     "KERNELS",
     "PREFERENCE",
-    "device_type_of",
+    "DecodeBlock",
     "explain",
     "kernel",
     "off",
     "pick",
-    "register_array_type",
     "register_provider",
     "require",
     "run",

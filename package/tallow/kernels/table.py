@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
+from tallow.devices import device_type_of
 from tallow.errors import ArgumentError, KernelUnavailable
 
 ARRAY = "array"
+# Device type -> backends, the preferred one first. A device type that is not named here has (itself, "array").
 PREFERENCE: dict[str, tuple[str, ...]] = {"cpu": ("wasm", "native", ARRAY), "cuda": ("cuda", ARRAY)}
 
 Function = Callable[..., Any]
@@ -50,7 +50,6 @@ class Choice(NamedTuple):
 Provider = Callable[[], dict[str, str]]
 
 KERNELS: dict[tuple[str, str], Entry] = {}
-_device_of_type: dict[type, str] = {np.ndarray: "cpu"}
 _providers: dict[str, list[Provider]] = {}
 _absent: dict[str, str] = {}  # backend -> why it is not there
 _candidates: dict[type, dict[str, tuple[Entry, ...]]] = {}  # array type -> name -> what to try, in order
@@ -70,14 +69,10 @@ def kernel(name: str, backend: str, accepts: Predicate | None = None) -> Callabl
     """Register the decorated function as the kernel of the op `name` for `backend`, replacing one that was there.
 
     Args:
-        backend: one of the names in `PREFERENCE`; "array" is the reference implementation.
+        backend: one of the names in `PREFERENCE`, or the type of another device; "array" is the reference implementation.
         accepts: called with the kernel's arguments before each use; the kernel is passed over where it returns False.
             The first line of its docstring says what it accepts, and `explain` prints it.
     """
-    if all(backend not in order for order in PREFERENCE.values()):
-        known = sorted({b for order in PREFERENCE.values() for b in order})
-        raise ArgumentError(f"kernel {name!r}: unknown backend {backend!r}", mend=f"use one of {known}")
-
     def register(fn: F) -> F:
         KERNELS[name, backend] = Entry(backend, fn, accepts)
         _candidates.clear()
@@ -86,31 +81,10 @@ def kernel(name: str, backend: str, accepts: Predicate | None = None) -> Callabl
     return register
 
 
-def register_array_type(array_type: type, device_type: str) -> None:
-    """Say that arrays of `array_type`, and of its subclasses, live on `device_type`."""
-    _device_of_type[array_type] = device_type
-    _candidates.clear()
-
-
 def register_provider(device_type: str, provider: Provider) -> None:
     """Call `provider` before the first choice on `device_type`; see `Provider`."""
     _providers.setdefault(device_type, []).append(provider)
     _candidates.clear()
-
-
-def device_type_of(array: Any) -> str:
-    """The device type, "cpu" or "cuda", on which an array lives.
-
-    Raises:
-        KernelUnavailable: the type of `array` was never registered.
-    """
-    for array_type in type(array).__mro__:
-        if array_type in _device_of_type:
-            return _device_of_type[array_type]
-    raise KernelUnavailable(
-        f"no device is known for {type(array).__module__}.{type(array).__qualname__}",
-        mend="pass an array as the first argument, or register the type with kernels.register_array_type",
-    )
 
 
 def run(name: str, *args: Any) -> Any:
@@ -151,7 +125,7 @@ def explanation(name: str, device_type: str, args: tuple[Any, ...]) -> str:
     _provide(device_type)
     lines = [f"{name} on {device_type}"]
     chosen = False
-    for backend in PREFERENCE[device_type]:
+    for backend in _preference(device_type):
         refusal = _refusal(name, backend, args)
         lines.append(f"  {backend:<7} {refusal or ('comes after' if chosen else 'chosen')}")
         chosen = chosen or refusal is None
@@ -172,8 +146,6 @@ def require(backend: str) -> Iterator[None]:
         ...     pass
     """
     global _required
-    if all(backend not in order for order in PREFERENCE.values()):
-        raise ArgumentError(f"require: unknown backend {backend!r}", mend=f"use one of {PREFERENCE}")
     before, _required = _required, backend
     _candidates.clear()
     try:
@@ -201,6 +173,10 @@ def absence(backend: str) -> str | None:
     return _absent.get(backend)
 
 
+def _preference(device_type: str) -> tuple[str, ...]:
+    return PREFERENCE.get(device_type) or (device_type, ARRAY)
+
+
 def _find_candidates(name: str, array: Any) -> tuple[Entry, ...]:
     found = _order(name, device_type_of(array))
     _candidates.setdefault(type(array), {})[name] = found
@@ -213,7 +189,7 @@ def _order(name: str, device_type: str) -> tuple[Entry, ...]:
         _provide(device_type)
     return tuple(
         KERNELS[name, backend]
-        for backend in PREFERENCE[device_type]
+        for backend in _preference(device_type)
         if (name, backend) in KERNELS and _ruled_out(backend) is None
     )
 

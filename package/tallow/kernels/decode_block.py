@@ -1,0 +1,166 @@
+"""One token through one pre-norm transformer block, with a key/value cache: the inner loop of text generation.
+
+    h = x + Wo · attention(rope(Wq · n), rope(Wk · n), Wv · n)      n = rms_norm(x)
+    y = h + Wdown · (silu(Wgate · m) ⊙ (Wup · m))                   m = rms_norm(h)
+
+As one kernel it costs one call from Python to C per layer instead of some fifteen, which is most of the time of a small
+model in a browser. It is the block of Llama, Mistral and their kin. Letters as everywhere: D width, H query heads, G
+key/value heads, K head width, F feed-forward width, S positions in the cache.
+
+    block = DecodeBlock(attention_norm=..., ..., eps=1e-5, interleaved=True)     # once
+    y = kernels.run("decode_block", x, block, position)                          # for every token
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import is_
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.dtypes import BF16, F16, Array, widen
+from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.kernels.table import ARRAY, kernel
+
+VECTORS = ("attention_norm", "mlp_norm", "cos", "sin", "key_cache", "value_cache")
+MATRICES = ("query", "key", "value", "output", "gate", "up", "down")
+
+
+@dataclass(slots=True, eq=False)
+class DecodeBlock:
+    """The weights and the cache of one block; checked here once, so that a call need not.
+
+    A model keeps one per layer, and asks `holds` before each use whether its parameters are still these arrays. Writing
+    into an array needs no such care.
+
+    Args:
+        interleaved: rotary pairs are (2i, 2i + 1), as in llama2.c; otherwise (i, i + K/2), as in Hugging Face's.
+
+    Shapes:  attention_norm, mlp_norm (D,);  query (H·K, D);  key, value (G·K, D);  output (D, H·K);  gate, up (F, D);
+             down (D, F);  cos, sin (≥ S, K/2);  key_cache, value_cache (1, G, S, K)
+    Dtypes:  matrices all float32, all float16 or all bfloat16 (uint16); everything else float32
+    Raises:  ShapeError, DtypeError: an array does not fit the others
+    """
+
+    attention_norm: Array
+    query: Array
+    key: Array
+    value: Array
+    output: Array
+    mlp_norm: Array
+    gate: Array
+    up: Array
+    down: Array
+    cos: Array
+    sin: Array
+    key_cache: Array
+    value_cache: Array
+    eps: float
+    interleaved: bool
+    width: int = field(init=False)
+    heads: int = field(init=False)
+    kv_heads: int = field(init=False)
+    head_width: int = field(init=False)
+    hidden: int = field(init=False)
+    positions: int = field(init=False)
+    packed: object = field(init=False, default=None, repr=False)  # what a compiled kernel made of all this; its own
+
+    def __post_init__(self) -> None:
+        if self.key_cache.ndim != 4 or self.query.ndim != 2 or self.gate.ndim != 2:
+            raise ShapeError("DecodeBlock: key_cache must be (1, G, S, K), query (H*K, D) and gate (F, D)")
+        _, self.kv_heads, self.positions, self.head_width = self.key_cache.shape
+        self.width = self.query.shape[1]
+        self.heads = self.query.shape[0] // self.head_width
+        self.hidden = self.gate.shape[0]
+        self._check_shapes()
+        self._check_dtypes()
+
+    def _check_shapes(self) -> None:
+        d, h, g, k, f, s = self.width, self.heads, self.kv_heads, self.head_width, self.hidden, self.positions
+        table = (max(s, self.cos.shape[0]), k // 2)  # a longer table of angles is as good
+        cache = (1, g, s, k)
+        expected = {
+            "attention_norm": (d,), "query": (h * k, d), "key": (g * k, d), "value": (g * k, d), "output": (d, h * k),
+            "mlp_norm": (d,), "gate": (f, d), "up": (f, d), "down": (d, f),
+            "cos": table, "sin": table, "key_cache": cache, "value_cache": cache,
+        }  # fmt: skip
+        for name, shape in expected.items():
+            if getattr(self, name).shape != shape:
+                raise ShapeError(f"DecodeBlock: {name} is {getattr(self, name).shape}, the other arrays make it {shape}")
+        if k % 2 or h % g:
+            raise ShapeError(f"DecodeBlock: the head width {k} must be even, and {g} kv heads must divide {h} heads")
+
+    def _check_dtypes(self) -> None:
+        for name in VECTORS:
+            if getattr(self, name).dtype != np.float32:
+                raise DtypeError(f"DecodeBlock: {name} is {getattr(self, name).dtype}, not float32")
+        dtypes = {getattr(self, name).dtype for name in MATRICES}
+        if len(dtypes) > 1 or not dtypes <= {np.dtype(np.float32), F16, BF16}:
+            raise DtypeError(f"DecodeBlock: the matrices are {sorted(map(str, dtypes))}, not all of one float dtype")
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Every array, in the order of the arguments."""
+        return (
+            self.attention_norm, self.query, self.key, self.value, self.output, self.mlp_norm, self.gate, self.up,
+            self.down, self.cos, self.sin, self.key_cache, self.value_cache,
+        )  # fmt: skip
+
+    def holds(self, arrays: Sequence[Array]) -> bool:
+        """Whether `arrays`, in the order of the arguments, are the very arrays this block was made of."""
+        return all(map(is_, self.arrays, arrays))
+
+
+def check_call(x: Array, block: DecodeBlock, position: int) -> None:
+    """Raise unless `x` is one token's hidden state and `position` lies in the cache."""
+    if x.size != block.width:
+        raise ShapeError(f"decode_block: x is {x.shape}; expected one token of width {block.width}")
+    if not 0 <= position < block.positions:
+        raise ArgumentError(
+            f"decode_block: position {position} lies outside the cache of {block.positions} positions",
+            mend="stop at the end of the context, or make the cache longer",
+        )
+
+
+@kernel("decode_block", ARRAY)
+def decode_block(x: Array, block: DecodeBlock, position: int) -> Array:
+    """The block's output for one token; its key and value are written to the cache at `position`.
+
+    Shapes:  x (..., D) of one token -> the same;  attends to the positions 0 to `position`, inclusive
+    Dtypes:  x float32; halves are widened, and everything is computed in float32
+    """
+    check_call(x, block, position)
+    xp = array_module(x)
+    n = _rms_norm(x.reshape(-1), block.attention_norm, block.eps)
+    query_HK = _rotate((widen(block.query) @ n).reshape(block.heads, -1), block, position)
+    block.key_cache[0, :, position] = _rotate((widen(block.key) @ n).reshape(block.kv_heads, -1), block, position)
+    block.value_cache[0, :, position] = (widen(block.value) @ n).reshape(block.kv_heads, -1)
+
+    keys_GSK, values_GSK = block.key_cache[0, :, : position + 1], block.value_cache[0, :, : position + 1]
+    query_GNK = query_HK.reshape(block.kv_heads, -1, block.head_width)  # N query heads share a key/value head
+    scores_GNS = query_GNK @ keys_GSK.transpose(0, 2, 1) * np.float32(block.head_width**-0.5)
+    weights_GNS = xp.exp(scores_GNS - scores_GNS.max(axis=-1, keepdims=True))
+    weights_GNS /= weights_GNS.sum(axis=-1, keepdims=True)
+    h = x.reshape(-1) + widen(block.output) @ (weights_GNS @ values_GSK).reshape(-1)
+
+    m = _rms_norm(h, block.mlp_norm, block.eps)
+    gate = widen(block.gate) @ m
+    gate /= 1 + xp.exp(-gate)
+    y = h + widen(block.down) @ (gate * (widen(block.up) @ m))
+    return y.reshape(x.shape)
+
+
+def _rms_norm(x_D: Array, weight_D: Array, eps: float) -> Array:
+    return x_D * (np.float32(1) / array_module(x_D).sqrt((x_D * x_D).mean() + np.float32(eps))) * weight_D
+
+
+def _rotate(x_NK: Array, block: DecodeBlock, position: int) -> Array:
+    cos, sin = block.cos[position], block.sin[position]
+    half = block.head_width // 2
+    first, second = (slice(0, None, 2), slice(1, None, 2)) if block.interleaved else (slice(half), slice(half, None))
+    rotated = array_module(x_NK).empty_like(x_NK)
+    rotated[:, first] = x_NK[:, first] * cos - x_NK[:, second] * sin
+    rotated[:, second] = x_NK[:, first] * sin + x_NK[:, second] * cos
+    return rotated

@@ -1,0 +1,100 @@
+// The vector type of every kernel: `vf` holds LANES floats, four in WASM SIMD128, SSE and NEON, eight in AVX2.
+// GCC/Clang vector extensions, so that one source is every target; freestanding, so nothing is linked.
+//
+// Rounding: a * b + c may be fused into one rounding where the target has it (WASM relaxed-simd, FMA3, NEON). No kernel's
+// contract depends on which. Nothing else of -ffast-math holds: NaN and infinities pass through as IEEE 754 says.
+
+#ifndef TALLOW_VEC_H
+#define TALLOW_VEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined __AVX2__
+#define LANES 8
+#else
+#define LANES 4
+#endif
+
+#if defined _WIN32
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * LANES)));
+typedef float vf_unaligned __attribute__((vector_size(4 * LANES), aligned(4)));
+
+static inline vf load(const float *p) { return *(const vf_unaligned *)p; }
+static inline void store(float *p, vf v) { *(vf_unaligned *)p = v; }
+static inline vf splat(float s) {
+#if LANES == 8
+  return (vf){s, s, s, s, s, s, s, s};
+#else
+  return (vf){s, s, s, s};
+#endif
+}
+
+// a * b + c. Clang has no portable builtin that becomes the relaxed WASM instruction, hence the one intrinsic here;
+// natively -ffp-contract=fast does it.
+static inline vf fma(vf a, vf b, vf c) {
+#if defined __wasm_relaxed_simd__
+  return __builtin_wasm_relaxed_madd_f32x4(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+static inline vf select(vi mask, vf yes, vf no) { return (vf)((mask & (vi)yes) | (~mask & (vi)no)); }
+static inline vf max(vf a, vf b) { return select(a > b, a, b); } // b where either is NaN
+
+static inline float sum(vf v) {
+#if LANES == 8
+  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+#else
+  return (v[0] + v[2]) + (v[1] + v[3]);
+#endif
+}
+
+static inline float largest(vf v) {
+  float m = v[0];
+  for (int i = 1; i < LANES; i++) m = v[i] > m ? v[i] : m;
+  return m;
+}
+
+// e^x to 1 ulp or so: x = n ln 2 + r, |r| ≤ ln 2 / 2, e^r by a polynomial, 2^n by two exact factors, so that results
+// go through the subnormals to 0 below and to infinity above. exp(NaN) is NaN, exp(-inf) is exactly 0.
+static inline vf exp(vf x) {
+  const vf magic = splat(12582912.0f); // 1.5 * 2^23: adding it rounds to an integer, kept in the low bits
+  x = select(x < splat(-104.0f), splat(-104.0f), x);
+  x = select(x > splat(89.0f), splat(89.0f), x);
+  vf shifted = fma(x, splat(1.44269504f), magic);
+  vf n = shifted - magic;
+  vf r = fma(n, splat(-0.693359375f), x); // ln 2 in two parts, the first short enough for n times it to be exact
+  r = fma(n, splat(2.12194440e-4f), r);
+  vf p = splat(1.0f / 5040);
+  p = fma(p, r, splat(1.0f / 720));
+  p = fma(p, r, splat(1.0f / 120));
+  p = fma(p, r, splat(1.0f / 24));
+  p = fma(p, r, splat(1.0f / 6));
+  p = fma(p, r, splat(0.5f));
+  p = fma(p, r, splat(1.0f));
+  p = fma(p, r, splat(1.0f));
+  vi exponent = (vi)shifted - (vi)magic;
+  vi half = exponent >> 1;
+  return p * (vf)((half + 127) << 23) * (vf)((exponent - half + 127) << 23);
+}
+
+// The last n < LANES elements of a row, as a vector filled up with `fill`; and their way back.
+static inline vf load_part(const float *p, size_t n, float fill) {
+  float lanes[LANES];
+  for (size_t i = 0; i < LANES; i++) lanes[i] = i < n ? p[i] : fill;
+  return load(lanes);
+}
+
+static inline void store_part(float *p, size_t n, vf v) {
+  for (size_t i = 0; i < n; i++) p[i] = v[i];
+}
+
+#endif

@@ -1,0 +1,50 @@
+"""The device `cuda`: CuPy behind tallow's device hooks.
+
+`tallow.devices` imports this package and calls `register` when `cuda` is first asked for; nothing in tallow imports it
+by name, and it alone imports CuPy. Ops then run on CuPy arrays as they are written.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from tallow.devices import register_backend
+from tallow.errors import DeviceError
+
+
+def register() -> None:
+    """Make `cuda` a device of this process.
+
+    Raises: DeviceError when CuPy, the driver or a GPU is missing.
+    """
+    cupy = _import_cupy()
+    _require_gpu(cupy)
+    from tallow_cuda.backend import CupyBackend  # imports CuPy at its top, so only now
+
+    register_backend(CupyBackend())
+
+
+def _import_cupy() -> ModuleType:
+    if sys.platform == "emscripten":
+        raise DeviceError("a browser tab has no CUDA", mend="use device='cpu'")
+    try:
+        import cupy  # optional: extras cuda12 and cuda13
+    except ImportError as error:
+        raise DeviceError(
+            f"device 'cuda' needs CuPy: {error}",
+            mend="pip install 'tallow[cuda12]' or 'tallow[cuda13]', the CUDA version that nvidia-smi shows",
+        ) from error
+    return cupy
+
+
+def _require_gpu(cupy: ModuleType) -> None:
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise DeviceError(
+            f"device 'cuda' needs an NVIDIA GPU and its driver: {error}",
+            mend="check that nvidia-smi lists a GPU, and a CUDA version not older than CuPy's; or use device='cpu'",
+        ) from error
+    if count == 0:
+        raise DeviceError("device 'cuda' needs an NVIDIA GPU, and none is visible", mend="check CUDA_VISIBLE_DEVICES")

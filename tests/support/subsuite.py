@@ -1,7 +1,7 @@
 """Run a pytest suite in another process and account for every one of its tests in this one.
 
-The unit tests run three times: here, with the kernels off, and inside Pyodide. The latter two are processes of their own;
-what they report comes back as JUnit XML, so a count can be shown and no failure is lost.
+The unit tests run three times: here, with the kernels off, and inside Pyodide. The latter two are processes of their
+own; what they report comes back as JUnit XML, so a count can be shown and no failure is lost.
 """
 
 from __future__ import annotations

@@ -1,0 +1,143 @@
+"""Imports run one way, without cycles, and `import tallow` costs NumPy and nothing more."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import ROOT
+
+PACKAGE = ROOT / "package" / "tallow"
+
+# Lowest first. A part imports only from its own row and the rows above it.
+LAYERS = (
+    ("errors",),
+    ("dtypes",),
+    ("devices",),
+    ("kernels",),
+    ("ops",),
+    ("autograd",),
+    ("tensor",),
+    ("nn", "optim", "data", "text", "audio", "io"),
+    ("models", "generation", "hub"),
+    ("keras", "cli", "__main__"),
+)
+RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
+
+# Packages a user may lack, or that only one command needs; they are imported where they are used.
+OPTIONAL = {"cupy", "cupyx", "huggingface_hub", "js", "matplotlib", "ml_dtypes", "pyodide", "safetensors", "tqdm"}
+
+# Every other import inside a function: (module, what it imports) -> why it waits.
+LATE: dict[tuple[str, str], str] = {}
+
+
+@dataclass(frozen=True)
+class Import:
+    """`source` imports `target`, a dotted name; `inside` a function, or only for type checkers."""
+
+    source: str
+    target: str
+    line: int
+    inside: bool
+    typing_only: bool
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line} imports {self.target}"
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imports_of(module: str) -> Iterator[Import]:
+    tree = ast.parse(MODULES[module].read_text())
+
+    def walk(node: ast.AST, inside: bool, typing_only: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                for alias in child.names:
+                    yield Import(module, alias.name, child.lineno, inside, typing_only)
+            elif isinstance(child, ast.ImportFrom):
+                base = absolute(module, child)
+                for alias in child.names:
+                    submodule = f"{base}.{alias.name}"
+                    target = submodule if submodule in MODULES else base
+                    yield Import(module, target, child.lineno, inside, typing_only)
+            else:
+                is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+                is_typing = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+                yield from walk(child, inside or is_function, typing_only or is_typing)
+
+    return walk(tree, inside=False, typing_only=False)
+
+
+def absolute(module: str, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    is_package = MODULES[module].name == "__init__.py"
+    anchor = module.split(".")[: len(module.split(".")) - node.level + is_package]
+    return ".".join([*anchor, *([node.module] if node.module else [])])
+
+
+ALL_IMPORTS = [found for module in MODULES for found in imports_of(module)]
+
+
+def part_of(module: str) -> str:
+    """`nn` of `tallow.nn.linear`; the root package is above every part."""
+    return module.split(".")[1] if "." in module else "tallow"
+
+
+def rank_of(module: str) -> int:
+    part = part_of(module)
+    return len(LAYERS) if part == "tallow" else RANK[part]
+
+
+def test_every_module_has_a_layer() -> None:
+    homeless = {module for module in MODULES if module != "tallow" and part_of(module) not in RANK}
+    assert not homeless, f"add to LAYERS, and to the design: {sorted(homeless)}"
+
+
+def test_imports_run_one_way() -> None:
+    upward = [str(i) for i in ALL_IMPORTS if i.target in MODULES and rank_of(i.target) > rank_of(i.source)]
+    assert not upward, "\n".join(upward)
+
+
+def test_no_import_cycle() -> None:
+    graph: dict[str, set[str]] = {module: set() for module in MODULES}
+    for found in ALL_IMPORTS:
+        if found.target in MODULES and not found.inside and not found.typing_only and found.target != found.source:
+            graph[found.source].add(found.target)
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])), pytrace=False)
+
+
+def test_imports_inside_functions_have_a_reason() -> None:
+    late = {(i.source, i.target): i for i in ALL_IMPORTS if i.inside and i.target.split(".")[0] not in OPTIONAL}
+    surprising = [str(found) for key, found in late.items() if key not in LATE]
+    assert not surprising, "move to the top of the file, or list in LATE with the reason:\n" + "\n".join(surprising)
+    assert not LATE.keys() - late.keys(), "no longer there"
+
+
+def test_optional_packages_are_imported_where_used() -> None:
+    early = [str(i) for i in ALL_IMPORTS if i.target.split(".")[0] in OPTIONAL and not (i.inside or i.typing_only)]
+    assert not early, "\n".join(early)
+
+
+def test_import_tallow_loads_numpy_and_nothing_more() -> None:
+    code = "import sys, numpy; before = set(sys.modules); import tallow; print(*(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    packages = {name.split(".")[0] for name in done.stdout.split()}
+    assert packages - sys.stdlib_module_names - {"numpy"} == {"tallow"}

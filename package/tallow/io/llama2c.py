@@ -1,0 +1,170 @@
+"""Checkpoints of llama2.c: a header, then float32 weights in a fixed order.
+
+    version 0   7 int32: dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len. A negative vocab_size says
+                that the classifier has weights of its own, at the very end. The two rotary tables before it follow from
+                seq_len and the head width; they are skipped.
+    version 1   the bytes "24ka" (uint32 0x616b3432), int32 version, the same 7 int32, one byte that is 1 when the
+                classifier shares the embedding's weights, zeros up to byte 256
+    version 2   as version 1, with int8 weights: not read
+
+Source:  https://github.com/karpathy/llama2.c, `export.py`: legacy_export, version1_export
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from itertools import chain
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tallow.errors import CheckpointError
+from tallow.io.source import Bytes, Source, open_source
+
+MAGIC = 0x616B3432
+V0_HEADER_BYTES = 28
+V1_HEADER_BYTES = 256
+ROTARY_TABLES = ("freq_cis_real", "freq_cis_imag")
+SIZES = ("dim", "hidden_dim", "n_layers", "n_heads", "n_kv_heads", "vocab_size", "seq_len")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The sizes a checkpoint states, in llama2.c's names, and the layout that follows from them."""
+
+    dim: int
+    hidden_dim: int
+    n_layers: int
+    n_heads: int
+    n_kv_heads: int
+    vocab_size: int
+    seq_len: int
+    shared_classifier: bool
+    version: int
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim // self.n_heads
+
+    @property
+    def data_start(self) -> int:
+        return V1_HEADER_BYTES if self.version else V0_HEADER_BYTES
+
+    @property
+    def file_bytes(self) -> int:
+        """The one size a file with this header can have."""
+        return self.data_start + 4 * sum(map(prod, self.shapes().values()))
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The arrays in file order. Weights are (layer, out, in), in the names of `run.c`."""
+        norms = {"rms_att_weight": (self.n_layers, self.dim), "rms_ffn_weight": (self.n_layers, self.dim)}
+        final_norm = {"rms_final_weight": (self.dim,)}
+        embedding = {"token_embedding_table": (self.vocab_size, self.dim)}
+        classifier = {} if self.shared_classifier else {"wcls": (self.vocab_size, self.dim)}
+        kv_dim = self.n_kv_heads * self.head_dim
+        attention = {
+            "wq": (self.n_layers, self.dim, self.dim),
+            "wk": (self.n_layers, kv_dim, self.dim),
+            "wv": (self.n_layers, kv_dim, self.dim),
+            "wo": (self.n_layers, self.dim, self.dim),
+        }
+        feed_forward = {
+            "w1": (self.n_layers, self.hidden_dim, self.dim),
+            "w2": (self.n_layers, self.dim, self.hidden_dim),
+            "w3": (self.n_layers, self.hidden_dim, self.dim),
+        }
+        if self.version:
+            parts = [norms, final_norm, embedding, attention, feed_forward, classifier]
+        else:
+            rotary = dict.fromkeys(ROTARY_TABLES, (self.seq_len, self.head_dim // 2))
+            attention_norm = {"rms_att_weight": norms["rms_att_weight"]}
+            ffn_norm = {"rms_ffn_weight": norms["rms_ffn_weight"]}
+            parts = [embedding, attention_norm, attention, ffn_norm, feed_forward, final_norm, rotary, classifier]
+        return dict(chain.from_iterable(part.items() for part in parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    header: Header
+    arrays: dict[str, np.ndarray[Any, Any]]
+
+
+def load(source: Source) -> Checkpoint:
+    """The header and the weights of a file or buffer, as float32 views of it.
+
+    Raises:  CheckpointError when the header makes no sense, or the size is not the one it implies; nothing of that
+             size has been allocated by then
+    """
+    data, name = open_source(source)
+    header = read_header(data[:V1_HEADER_BYTES], name)
+    if len(data) != header.file_bytes:
+        fault = "truncated" if len(data) < header.file_bytes else "oversized"
+        raise CheckpointError(
+            f"{name}: {fault}: {len(data)} bytes, but its header ({_describe(header)}) makes it {header.file_bytes}",
+            mend="fetch it again; if the sizes in the header are not the model's, it is no llama2.c checkpoint",
+        )
+    arrays, at = {}, header.data_start
+    for key, shape in header.shapes().items():
+        weight_bytes = 4 * prod(shape)
+        if key not in ROTARY_TABLES:
+            arrays[key] = data[at : at + weight_bytes].view(np.float32).reshape(shape)
+        at += weight_bytes
+    return Checkpoint(header, arrays)
+
+
+def read_header(data: Source, name: str = "header") -> Header:
+    """Check the first 256 bytes of a checkpoint, or all of a shorter one; a page calls this before the download ends.
+
+    Raises:  CheckpointError
+    """
+    start: Bytes = open_source(data)[0]
+    if len(start) < V0_HEADER_BYTES:
+        raise CheckpointError(
+            f"{name}: {len(start)} bytes are too few for a llama2.c checkpoint", mend="fetch it again"
+        )
+    raw = start.tobytes()
+    if struct.unpack_from("<I", raw)[0] != MAGIC:
+        *sizes, vocab_size, seq_len = struct.unpack_from("<7i", raw)
+        header = Header(*sizes, abs(vocab_size), seq_len, shared_classifier=vocab_size > 0, version=0)
+    else:
+        header = _versioned(raw, name)
+    _check_sizes(header, name)
+    return header
+
+
+def _versioned(raw: bytes, name: str) -> Header:
+    if len(raw) < V1_HEADER_BYTES:
+        raise CheckpointError(f"{name}: truncated inside its 256-byte header", mend="fetch it again")
+    version, *sizes, shared = struct.unpack_from("<i7iB", raw, 4)
+    if version == 2:
+        raise CheckpointError(
+            f"{name}: a version 2 checkpoint, whose weights are int8 (Q8_0); tallow reads versions 0 and 1, in float32",
+            mend="export it again: export.py model.bin --version 1",
+        )
+    if version != 1:
+        raise CheckpointError(
+            f"{name}: version {version}; tallow reads versions 0 and 1", mend="export it as version 1"
+        )
+    if shared > 1:
+        raise CheckpointError(f"{name}: the byte for a shared classifier is {shared}; expected 0 or 1")
+    return Header(*sizes, shared_classifier=bool(shared), version=1)
+
+
+def _check_sizes(header: Header, name: str) -> None:
+    fault = None
+    if min(getattr(header, size) for size in SIZES) < 1:
+        fault = "every size must be positive"
+    elif header.dim % header.n_heads:
+        fault = "n_heads must divide dim"
+    elif header.head_dim % 2:
+        fault = "the head width dim / n_heads must be even, for the rotary embedding"
+    elif header.n_heads % header.n_kv_heads:
+        fault = "n_kv_heads must divide n_heads"
+    if fault:
+        raise CheckpointError(f"{name}: header {_describe(header)}: {fault}", mend="this is no llama2.c checkpoint")
+
+
+def _describe(header: Header) -> str:
+    return ", ".join(f"{size}={getattr(header, size)}" for size in SIZES)

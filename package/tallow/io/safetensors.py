@@ -1,0 +1,277 @@
+"""safetensors: named arrays in one file, read without copying.
+
+    8 bytes     little-endian uint64 n, at most 100,000,000
+    n bytes     UTF-8 JSON, first byte '{', padded with spaces: {"name": {"dtype": "F32", "shape": [2, 3],
+                "data_offsets": [begin, end]}, ...}, and optionally "__metadata__": {str: str}
+    the rest    the arrays, little-endian, row-major; offsets count from here; no gaps, no overlaps, nothing left over
+
+The reader is tallow's own on every platform. The `safetensors` package is not in every Pyodide, copies each array it
+reads into NumPy, and has no bfloat16 there; the tests hold this reader and writer to it, in what they accept as well.
+
+Source:  https://github.com/huggingface/safetensors/blob/v0.5.3/README.md#format
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from tallow import dtypes
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
+from tallow.io.atomic import atomic_write
+from tallow.io.source import Bytes, Path, Source, open_source
+from tallow.tensor import Tensor
+
+MAX_HEADER_BYTES = 100_000_000
+MAX_DIMENSIONS = 64  # NumPy's
+
+DTYPES = {
+    "F64": dtypes.float64,
+    "F32": dtypes.float32,
+    "F16": dtypes.float16,
+    "BF16": dtypes.bfloat16,
+    "I64": dtypes.int64,
+    "I32": dtypes.int32,
+    "I16": dtypes.int16,
+    "I8": dtypes.int8,
+    "U32": dtypes.uint32,
+    "U8": dtypes.uint8,
+    "BOOL": dtypes.bool,
+}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+# Valid in a file and skipped over, though tallow has no such dtype. The four- and six-bit ones pack across bytes.
+FOREIGN_BITS = {"U64": 64, "C64": 64, "U16": 16}
+FOREIGN_BITS |= dict.fromkeys(["F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"], 8)
+FOREIGN_BITS |= {"F6_E2M3": 6, "F6_E3M2": 6, "F4": 4}
+BITS = {name: 8 * dtype.itemsize for name, dtype in DTYPES.items()} | FOREIGN_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """What the header says of one tensor: the format's dtype name, the shape, the byte range within the data."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def load(source: Source) -> dict[str, Tensor]:
+    """Every tensor of a file or buffer, by name. Views where alignment allows; a path is mapped, not read.
+
+    Raises:  CheckpointError when the file is truncated or malformed, or holds a dtype tallow does not have
+    """
+    with safe_open(source) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+
+
+def save(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:
+    """Write `tensors` to `path`, which is replaced in one step at the end, or left as it was on an error.
+
+    Raises:  ArgumentTypeError for a value that is no Tensor; ArgumentError for the reserved name "__metadata__"
+    """
+    header, arrays = _layout(tensors, metadata)
+    with atomic_write(path) as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        for array in arrays:
+            file.write(array.data)
+
+
+class safe_open:
+    """Read a file's header, and its tensors one at a time when asked.
+
+    Example:
+        with safe_open("model.safetensors") as file:
+            weight = file.get_tensor("model.norm.weight")
+    """
+
+    def __init__(self, source: Source) -> None:
+        data, self.name = open_source(source)
+        self._infos, self._metadata, start = _parse(data, self.name)
+        self._data = data[start:]
+
+    def __enter__(self) -> safe_open:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._data = self._data[:0]  # tensors handed out keep the mapping alive; the last one ends it
+
+    def keys(self) -> list[str]:
+        """The names, in the order of their data."""
+        return list(self._infos)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._infos
+
+    def metadata(self) -> dict[str, str]:
+        return dict(self._metadata)
+
+    def info(self, name: str) -> TensorInfo:
+        """Dtype, shape and place of a tensor, without touching its data."""
+        if name not in self._infos:
+            raise CheckpointError(f"{self.name} has no tensor {name!r}", mend="list the names with keys()")
+        return self._infos[name]
+
+    def get_tensor(self, name: str) -> Tensor:
+        return Tensor(self.get_array(name))
+
+    def get_array(self, name: str) -> np.ndarray[Any, Any]:
+        """The array of a tensor: a view of the source, or a copy if it is not aligned there. BF16 comes as uint16.
+
+        Raises:  CheckpointError for an unknown name, a dtype tallow does not have, or a boolean that is not 0 or 1
+        """
+        info = self.info(name)
+        if info.dtype not in DTYPES:
+            raise CheckpointError(
+                f"{self.name}: tensor {name!r} has dtype {info.dtype}, which tallow does not have",
+                mend=f"convert it to one of {', '.join(DTYPES)}",
+            )
+        raw = self._data[info.begin : info.end]
+        if len(raw) != info.end - info.begin:
+            raise CheckpointError(f"{self.name} is closed", mend="read tensors inside the with block")
+        if info.dtype == "BOOL" and len(raw) and raw.max() > 1:
+            raise CheckpointError(f"{self.name}: tensor {name!r} holds booleans other than 0 and 1")
+        storage = DTYPES[info.dtype].storage
+        if raw.ctypes.data % storage.itemsize:
+            raw = raw.copy()
+        try:
+            return raw.view(storage).reshape(info.shape)
+        except ValueError as error:  # an empty tensor may claim any length, or more dimensions than NumPy has
+            raise CheckpointError(f"{self.name}: tensor {name!r} has shape {info.shape}: {error}") from error
+
+
+def _parse(data: Bytes, name: str) -> tuple[dict[str, TensorInfo], dict[str, str], int]:
+    """Check a whole file against the format; the infos, the metadata, and where the data start."""
+    if len(data) < 8:
+        raise CheckpointError(f"{name}: {len(data)} bytes are too few for a safetensors file", mend="fetch it again")
+    length = int.from_bytes(data[:8].tobytes(), "little")
+    if length > MAX_HEADER_BYTES:
+        raise CheckpointError(
+            f"{name}: header of {length} bytes, the format's limit is {MAX_HEADER_BYTES}",
+            mend="this is no safetensors file, or its first bytes are damaged",
+        )
+    if 8 + length > len(data):
+        raise CheckpointError(
+            f"{name}: truncated: the header ends at byte {8 + length}, the file at {len(data)}", mend="fetch it again"
+        )
+    entries = _json_object(data[8 : 8 + length].tobytes(), name)
+    metadata = _metadata(entries.pop("__metadata__", None), name)
+    infos = {key: _info(key, value, name) for key, value in entries.items()}
+    infos = dict(sorted(infos.items(), key=lambda item: (item[1].begin, item[1].end)))
+    _check_layout(infos, len(data) - 8 - length, name)
+    return infos, metadata, 8 + length
+
+
+def _json_object(text: bytes, name: str) -> dict[str, Any]:
+    if text[:1] != b"{":
+        raise CheckpointError(f"{name}: the header is not a JSON object", mend="this is no safetensors file")
+    try:
+        return json.loads(text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise CheckpointError(f"{name}: the header is not UTF-8: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{name}: the header is not valid JSON: {error}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in entries:
+            raise ValueError(f"{key!r} appears twice")
+        key.encode("utf-8")  # an escape such as \\ud800 alone is no character; Python's decoder lets it through
+        entries[key] = value
+    return entries
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")  # Python's decoder would take NaN and Infinity
+
+
+def _metadata(value: Any, name: str) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise CheckpointError(f"{name}: __metadata__ is not an object of strings")
+    return value
+
+
+def _info(key: str, value: Any, name: str) -> TensorInfo:
+    where = f"{name}: tensor {key!r}"
+    if not isinstance(value, dict) or not {"dtype", "shape", "data_offsets"} <= value.keys():
+        raise CheckpointError(f"{where} is not an object with dtype, shape and data_offsets")
+    dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in BITS:
+        raise CheckpointError(f"{where} has dtype {dtype!r:.80}; the format has {', '.join(BITS)}")
+    if not _counts(shape) or len(shape) > MAX_DIMENSIONS:
+        raise CheckpointError(f"{where} has shape {shape!r:.80}; expected a list of at most {MAX_DIMENSIONS} lengths")
+    if not _counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise CheckpointError(f"{where} has data_offsets {offsets!r:.80}; expected [begin, end] with begin <= end")
+    begin, end = offsets
+    if prod(shape) * BITS[dtype] != 8 * (end - begin):
+        needed = prod(shape) * BITS[dtype] / 8
+        raise CheckpointError(f"{where}: {dtype}{shape} takes {needed:g} bytes; its data_offsets span {end - begin}")
+    return TensorInfo(dtype, tuple(shape), begin, end)
+
+
+def _counts(value: Any) -> bool:
+    """Whether this is a list of integers that fit an unsigned 64-bit integer; JSON's true is an int to Python."""
+    return isinstance(value, list) and all(type(n) is int and 0 <= n < 2**64 for n in value)
+
+
+def _check_layout(infos: Mapping[str, TensorInfo], data_bytes: int, name: str) -> None:
+    """`infos`, ordered by offset, must tile the data exactly."""
+    edges = [("the data", 0, 0), *((key, info.begin, info.end) for key, info in infos.items())]
+    for (before, _, end), (key, begin, _) in pairwise(edges):
+        if begin != end:
+            fault = "overlaps" if begin < end else "leaves a gap after"
+            raise CheckpointError(
+                f"{name}: tensor {key!r} starts at byte {begin} and {fault} {before!r}, which ends at {end}"
+            )
+    if edges[-1][2] != data_bytes:
+        fault = "truncated" if edges[-1][2] > data_bytes else "oversized"
+        raise CheckpointError(
+            f"{name}: {fault}: the tensors end at byte {edges[-1][2]} of the data, the file at {data_bytes}",
+            mend="fetch it again",
+        )
+
+
+def _layout(
+    tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None
+) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
+    """The header and the arrays in file order: wide items first, so that every array is aligned; then by name."""
+    header: dict[str, Any] = {}
+    if metadata:
+        if not all(isinstance(text, str) for pair in metadata.items() for text in pair):
+            raise ArgumentTypeError("safetensors metadata maps strings to strings", mend="json.dumps other values")
+        header["__metadata__"] = dict(metadata)
+    arrays, end = [], 0
+    for name, tensor in sorted(tensors.items(), key=lambda item: (-_itemsize(*item), item[0])):
+        if name == "__metadata__":
+            raise ArgumentError(
+                "a tensor cannot be named '__metadata__'", mend="rename it; the format reserves the name"
+            )
+        array = np.ascontiguousarray(tensor.detach().cpu().array)
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
+        arrays.append(array)
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    text += b" " * (-len(text) % 8)
+    if len(text) > MAX_HEADER_BYTES:
+        raise ArgumentError(f"the header takes {len(text)} bytes, the format's limit is {MAX_HEADER_BYTES}")
+    return text, arrays
+
+
+def _itemsize(name: str, tensor: Tensor) -> int:
+    if not isinstance(tensor, Tensor):
+        raise ArgumentTypeError(
+            f"{name!r} is {type(tensor).__name__}, not a Tensor", mend="wrap it: tl.from_numpy(array)"
+        )
+    return tensor.dtype.itemsize

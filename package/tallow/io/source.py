@@ -1,0 +1,46 @@
+"""Where a file's bytes come from: a path, mapped where the platform maps files, or a buffer already in memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow.errors import ArgumentTypeError, CheckpointError
+
+Path: TypeAlias = str | os.PathLike[str]
+Source: TypeAlias = Path | bytes | bytearray | memoryview | npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+
+def open_source(source: Source) -> tuple[Bytes, str]:
+    """The bytes of `source` as a flat uint8 array without copying them, and its name for error messages.
+
+    A path is mapped copy-on-write: pages are read when touched, arrays over them can be written, and the file never
+    changes. A buffer is viewed, so arrays over `bytes` are read-only.
+
+    Raises:  OSError when the path cannot be read; ArgumentTypeError for anything that is neither path nor buffer
+    """
+    if isinstance(source, (str, os.PathLike)):
+        return _map(source), os.fspath(source)
+    try:
+        view = memoryview(source)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"expected a path or a bytes-like object, got {type(source).__name__}", mend="read() a file object first"
+        ) from error
+    if not view.c_contiguous:
+        raise CheckpointError("the buffer is not contiguous", mend="pass a copy: bytes(buffer)")
+    return np.frombuffer(view.cast("B") if view.nbytes else b"", dtype=np.uint8), f"<{view.nbytes} bytes in memory>"
+
+
+def _map(path: Path) -> Bytes:
+    with open(path, "rb") as file:
+        # mmap refuses to map nothing; Emscripten's copies the file to the heap on each call, so read it once instead.
+        if sys.platform == "emscripten" or os.fstat(file.fileno()).st_size == 0:
+            return np.fromfile(file, dtype=np.uint8)
+        # A plain ndarray: the memmap subclass would follow every view into the ops, at a microsecond each.
+        return np.memmap(file, dtype=np.uint8, mode="c").view(np.ndarray)

@@ -1,0 +1,51 @@
+"""The build hook: compile the kernels into the wheel, and give the wheel the tag that says where it runs.
+
+`TALLOW_WHEEL=pure` makes a py3-none-any wheel with the WebAssembly kernels. `TALLOW_WHEEL=platform`, the default, adds the
+native ones for this machine. An editable install compiles into the source tree instead.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+KINDS = {"pure": ("wasm",), "platform": ("wasm", "native")}
+
+
+class KernelBuildHook(BuildHookInterface[Any]):
+    """Called by hatchling for each wheel; a failing compiler fails the build."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        kind = os.environ.get("TALLOW_WHEEL", "platform")
+        if kind not in KINDS:
+            raise ValueError(f"TALLOW_WHEEL={kind!r}; it is one of: {', '.join(KINDS)}")
+        sys.path.insert(0, self.root)  # a build frontend does not put the project there
+        import build_kernels
+
+        if version == "editable":
+            build_kernels.build(build_kernels.DEFAULT_OUT)
+            return
+        self._scratch = TemporaryDirectory()  # removed with the hook, also when a later step fails
+        libraries = build_kernels.build(Path(self._scratch.name), KINDS[kind])
+        for path in libraries:
+            build_data["force_include"][str(path)] = f"tallow/kernels/lib/{path.name}"
+        if kind == "platform" and build_kernels.variants("native"):
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{platform_tag()}"
+
+
+def platform_tag() -> str:
+    """The platforms that this machine's native kernels run on.
+
+    On Linux that is any: the libraries are freestanding, so neither glibc's age nor musl matters.
+    """
+    system, _, machine = sysconfig.get_platform().partition("-")
+    if system == "linux":
+        return f"manylinux_2_17_{machine}.musllinux_1_1_{machine}"
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")

@@ -1,0 +1,278 @@
+"""An array library with CuPy's manners and NumPy's arithmetic: the dispatch to `cuda`, tested without a GPU.
+
+It has the functions, parameters and attributes that `cupy_names.json` records and no others. Like CuPy it refuses to be
+mixed with NumPy arrays and to turn into one implicitly, returns 0-d arrays where NumPy returns scalars, takes no
+`where=` in ufuncs, never warns, and has only those `at`, `reduce` and `accumulate` that CuPy has. Code that runs on it
+names nothing CuPy lacks; what CuPy computes, only a GPU can show.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tallow.devices import device
+
+NAMES = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
+FROM_HOST = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"}  # these take NumPy arrays
+TO_HOST = {"asnumpy"}
+
+
+OWNERS: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
+
+
+class LikeCupyError(TypeError):
+    """Something that CuPy refuses or does not have."""
+
+
+def unwrap(x: Any) -> Any:
+    """The NumPy value behind an argument, which must not hold a NumPy array itself."""
+    if isinstance(x, Array):
+        return x.host
+    if isinstance(x, np.ndarray):
+        raise LikeCupyError(f"a NumPy array of shape {x.shape} was mixed with CuPy arrays")
+    if type(x) in (tuple, list):
+        return type(x)(unwrap(item) for item in x)
+    if isinstance(x, slice):
+        return slice(unwrap(x.start), unwrap(x.stop), unwrap(x.step))
+    return x
+
+
+def wrap(x: Any) -> Any:
+    if isinstance(x, np.ndarray | np.generic):
+        return Array(np.asarray(x))
+    if isinstance(x, tuple | list):
+        items = [wrap(item) for item in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    return x
+
+
+def guarded(name: str, function: Callable[..., Any], parameters: list[str] | None) -> Callable[..., Any]:
+    """`function` on wrapped arrays, with CuPy's parameters alone."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if parameters is not None:
+            unknown = kwargs.keys() - set(parameters)
+            if unknown or len(args) > len(parameters):
+                called = f"{len(args)} arguments and {sorted(kwargs)}"
+                raise LikeCupyError(f"cupy's {name} takes {parameters}; it was called with {called}")
+        if name in FROM_HOST:
+            args = (from_host(args[0]), *args[1:])
+        out = kwargs.get("out")
+        with np.errstate(all="ignore"):
+            result = function(*unwrap(args), **{k: unwrap(v) for k, v in kwargs.items()})
+        return wrap(result) if out is None else out
+
+    return call
+
+
+def from_host(x: Any) -> Any:
+    """What cupy.array takes: CuPy arrays, NumPy arrays, numbers, and nested sequences of these."""
+    if type(x) in (tuple, list):
+        return [from_host(item) for item in x]
+    return Array(x) if isinstance(x, np.ndarray) else x
+
+
+class Ufunc:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._ufunc: Any = getattr(np, name)
+        self._call = guarded(name, self._ufunc, None)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs.keys() <= {"out", "dtype", "casting"}:
+            raise LikeCupyError(f"cupy.{self.name} takes out, dtype and casting, not {sorted(kwargs)}")
+        return self._call(*args, **kwargs)
+
+    def __getattr__(self, method: str) -> Any:
+        if method == "outer":
+            return guarded(method, self._ufunc.outer, None)
+        if self.name not in NAMES["ufunc_methods"].get(method, ()):
+            raise LikeCupyError(f"cupy.{self.name}.{method} is not supported")
+        return guarded(f"{self.name}.{method}", getattr(self._ufunc, method), None)
+
+
+class Namespace:
+    """A module of CuPy's: its functions, and nothing it lacks."""
+
+    def __init__(self, name: str, numpy_module: Any, names: dict[str, list[str] | None]) -> None:
+        self._name = name
+        self._numpy = numpy_module
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._names:
+            raise AttributeError(f"{self._name} has no {name!r}")
+        value = guarded(name, getattr(self._numpy, name), self._names[name])
+        setattr(self, name, value)  # so a second look-up, and an identity check, find the same object
+        return value
+
+
+class Module(Namespace):
+    """The module `cupy`."""
+
+    def __init__(self) -> None:
+        super().__init__("cupy", np, NAMES["functions"])
+        self.ndarray = Array
+        self.linalg = Namespace("cupy.linalg", np.linalg, NAMES["linalg"])
+        self.lib = type("lib", (), {})()
+        self.lib.stride_tricks = Namespace("stride_tricks", np.lib.stride_tricks, NAMES["stride_tricks"])
+
+    def __getattr__(self, name: str) -> Any:
+        if name in NAMES["ufuncs"]:
+            setattr(self, name, Ufunc(name))
+            return getattr(self, name)
+        if name in NAMES["constants"]:
+            return getattr(np, name)
+        if name in TO_HOST:
+            return lambda x: x.get()
+        return super().__getattr__(name)
+
+
+class Array:
+    """The class `cupy.ndarray`, around a NumPy array."""
+
+    __slots__ = ("__weakref__", "base", "host")
+
+    def __init__(self, host: np.ndarray[Any, Any]) -> None:
+        self.host = host
+        # As in CuPy, every view's base is one object: the array that owns the memory.
+        self.base: Array | None = None
+        if isinstance(host.base, np.ndarray):
+            owner = OWNERS.get(id(host.base))
+            self.base = Array(host.base) if owner is None else owner
+        else:
+            OWNERS[id(host)] = self
+
+    def __getattr__(self, name: str) -> Any:
+        if name in NAMES["methods"]:
+            return guarded(f"ndarray.{name}", getattr(self.host, name), NAMES["methods"][name])
+        if name in NAMES["attributes"]:
+            value = getattr(self.host, name)
+            return wrap(value) if isinstance(value, np.ndarray) else value
+        raise AttributeError(f"cupy.ndarray has no {name!r}")
+
+    def get(self) -> np.ndarray[Any, Any]:
+        return self.host.copy()
+
+    def item(self, *args: int) -> Any:
+        return self.host.item(*args)
+
+    def tolist(self) -> Any:
+        return self.host.tolist()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise LikeCupyError("implicit conversion to a NumPy array; CuPy wants .get()")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if ufunc.__name__ not in NAMES["ufuncs"]:
+            raise LikeCupyError(f"cupy has no ufunc {ufunc.__name__!r}")
+        if "out" in kwargs:
+            kwargs["out"] = kwargs["out"][0] if ufunc.nout == 1 else kwargs["out"]
+        function = getattr(MODULE, ufunc.__name__)
+        return function(*inputs, **kwargs) if method == "__call__" else getattr(function, method)(*inputs, **kwargs)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+        owner: Any = MODULE.linalg if "linalg" in function.__module__ else MODULE
+        return getattr(owner, function.__name__)(*args, **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        key = indices(key)
+        found = self.host[key]
+        if isinstance(found, np.generic):  # CuPy returns a 0-d view
+            keys = key if isinstance(key, tuple) else (key,)
+            found = self.host[(*keys, ...)] if ... not in keys else np.asarray(found)
+        return Array(found)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.host[indices(key)] = unwrap(value)
+
+    def __len__(self) -> int:
+        return len(self.host)
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return bool(self.host)
+
+    def __int__(self) -> int:
+        return int(self.host)
+
+    def __float__(self) -> float:
+        return float(self.host)
+
+    def __index__(self) -> int:
+        return operator.index(self.host)
+
+    def __repr__(self) -> str:
+        return f"like_cupy.{self.host!r}"
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def indices(key: Any) -> Any:
+    """An index as CuPy takes it: arrays of both kinds, lists, slices, numbers."""
+    keys = key if isinstance(key, tuple) else (key,)
+    plain = tuple(k.host if isinstance(k, Array) else k for k in keys)
+    return plain if isinstance(key, tuple) else plain[0]
+
+
+def _define_operators() -> None:
+    def binary(name: str) -> Any:
+        function = getattr(np.ndarray, name)
+        return lambda self, other: guarded(name, function, None)(self, other)
+
+    def unary(name: str) -> Any:
+        function = getattr(np.ndarray, name)
+        return lambda self: guarded(name, function, None)(self)
+
+    arithmetic = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor"]
+    reflected = [f"r{name}" for name in [*arithmetic, "matmul", "divmod"]]
+    for name in [*arithmetic, "matmul", "divmod", *reflected, "eq", "ne", "lt", "le", "gt", "ge"]:
+        setattr(Array, f"__{name}__", binary(f"__{name}__"))
+    for name in ["neg", "pos", "abs", "invert"]:
+        setattr(Array, f"__{name}__", unary(f"__{name}__"))
+    for name in arithmetic:
+        setattr(Array, f"__i{name}__", in_place(f"__i{name}__"))
+
+
+def in_place(name: str) -> Callable[[Array, Any], Array]:
+    function = getattr(np.ndarray, name)
+
+    def call(self: Array, other: Any) -> Array:
+        with np.errstate(all="ignore"):
+            function(self.host, unwrap(other))
+        return self
+
+    return call
+
+
+_define_operators()
+MODULE = Module()
+
+
+class Backend:
+    """As `tallow_cuda.backend.CupyBackend`, for one device."""
+
+    type = "cuda"
+    array_type = Array
+    module: Any = MODULE
+
+    def device_of(self, array: Array) -> device:
+        return device("cuda", 0)
+
+    def from_host(self, array: np.ndarray[Any, Any], target: device) -> Array:
+        return Array(array.copy())
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        return array.get()
+
+    def transfer(self, array: Array, target: device) -> Array:
+        return Array(array.host.copy())

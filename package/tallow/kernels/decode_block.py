@@ -88,7 +88,9 @@ class DecodeBlock:
         }  # fmt: skip
         for name, shape in expected.items():
             if getattr(self, name).shape != shape:
-                raise ShapeError(f"DecodeBlock: {name} is {getattr(self, name).shape}, the other arrays make it {shape}")
+                raise ShapeError(
+                    f"DecodeBlock: {name} is {getattr(self, name).shape}, the other arrays make it {shape}"
+                )
         if k % 2 or h % g:
             raise ShapeError(f"DecodeBlock: the head width {k} must be even, and {g} kv heads must divide {h} heads")
 

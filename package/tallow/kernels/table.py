@@ -69,10 +69,11 @@ def kernel(name: str, backend: str, accepts: Predicate | None = None) -> Callabl
     """Register the decorated function as the kernel of the op `name` for `backend`, replacing one that was there.
 
     Args:
-        backend: one of the names in `PREFERENCE`, or the type of another device; "array" is the reference implementation.
+        backend: one of the names in `PREFERENCE`, or the type of another device; "array" is the reference.
         accepts: called with the kernel's arguments before each use; the kernel is passed over where it returns False.
             The first line of its docstring says what it accepts, and `explain` prints it.
     """
+
     def register(fn: F) -> F:
         KERNELS[name, backend] = Entry(backend, fn, accepts)
         _candidates.clear()

@@ -36,6 +36,9 @@ static inline vf splat(float s) {
 #endif
 }
 
+typedef uint16_t vu16 __attribute__((vector_size(2 * LANES), aligned(2)));
+static inline vi load_u16(const uint16_t *p) { return __builtin_convertvector(*(const vu16 *)p, vi); } // zero-extended
+
 // a * b + c. Clang has no portable builtin that becomes the relaxed WASM instruction, hence the one intrinsic here;
 // natively -ffp-contract=fast does it.
 static inline vf fma(vf a, vf b, vf c) {

@@ -1,0 +1,111 @@
+"""Compile package/tallow/kernels/src/*.c with the Zig compiler, which the PyPI package `ziglang` brings along.
+
+    python build_kernels.py [--out DIR] [--target wasm] [--target native]
+
+One library per variant: two WASM side modules for Pyodide, and natively one per instruction set that is worth choosing
+between when it is loaded. The loader is package/tallow/kernels/library.py. The sources are freestanding, so a library
+needs nothing: no libc of a certain age or kind. Run by the wheel build (hatch_build.py) and, while developing, by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCES = Path(__file__).parent / "package/tallow/kernels/src"
+DEFAULT_OUT = Path(__file__).parent / "package/tallow/kernels/lib"
+FLAGS = (
+    "-O3 -g0 -std=c11 -fPIC -ffreestanding -fno-math-errno -ffp-contract=fast -fvisibility=hidden -Wall -Wextra -Werror"
+).split()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One library: its file name, and what the compiler and the linker are told."""
+
+    file: str
+    compile: tuple[str, ...]
+    link: tuple[str, ...]
+
+
+def _wasm(name: str, cpu: str) -> Variant:
+    link = "wasm-ld -shared --experimental-pic --no-entry --import-memory --export-dynamic --strip-all"
+    return Variant(f"tallow-{name}.so", ("-target", "wasm32-emscripten", f"-mcpu={cpu}"), tuple(link.split()))
+
+
+def _native(name: str, *cpu: str) -> Variant:
+    suffix = {"Darwin": "dylib", "Windows": "dll"}.get(platform.system(), "so")
+    link = ("cc", "-shared", "-s", "-nostdlib", *cpu)
+    return Variant(f"tallow-{name}.{suffix}", cpu, link)
+
+
+def variants(target: str) -> list[Variant]:
+    """The libraries to build for `target`, "wasm" or "native" (this machine's architecture; none if it is unknown)."""
+    if target == "wasm":
+        simd = "generic+simd128+bulk_memory"
+        return [_wasm("wasm-simd128", simd), _wasm("wasm-relaxed-simd", f"{simd}+relaxed_simd")]
+    machine = platform.machine().lower()
+    if machine in ("x86_64", "amd64"):
+        return [_native("x86-64", "-mcpu=x86_64"), _native("x86-64-v3", "-mcpu=x86_64_v3")]
+    if machine in ("aarch64", "arm64"):
+        return [_native("aarch64", "-mcpu=generic")]
+    return []
+
+
+def build(out_dir: Path, targets: Sequence[str] = ("wasm", "native")) -> list[Path]:
+    """Compile and link every variant of `targets` into `out_dir`, and return the files, in a fixed order.
+
+    Raises:
+        subprocess.CalledProcessError: the compiler failed; its messages are on stderr.
+    """
+    out_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
+        wanted = [variant for target in targets for variant in variants(target)]
+        objects = {v.file: Path(scratch, v.file) for v in wanted}
+        for folder in objects.values():
+            folder.mkdir()
+        jobs = [(v, source) for v in wanted for source in sorted(SOURCES.glob("*.c"))]
+        list(pool.map(lambda job: _compile(*job, objects[job[0].file]), jobs))
+        return list(pool.map(lambda v: _link(v, objects[v.file], out_dir), wanted))
+
+
+def _compile(variant: Variant, source: Path, objects: Path) -> None:
+    _zig("cc", *FLAGS, *variant.compile, "-c", str(source), "-o", str(objects / f"{source.stem}.o"))
+
+
+def _link(variant: Variant, objects: Path, out_dir: Path) -> Path:
+    made = objects / variant.file
+    _zig(*variant.link, *map(str, sorted(objects.glob("*.o"))), "-o", str(made))
+    target = out_dir / variant.file
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.copyfile(
+        made, partial
+    )  # copied beside its place and renamed: a process that has the old one mapped keeps it
+    os.replace(partial, target)
+    return target
+
+
+def _zig(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "ziglang", *arguments], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="folder of the libraries (default: %(default)s)")
+    parser.add_argument("--target", action="append", choices=("wasm", "native"), help="default: both")
+    arguments = parser.parse_args()
+    for path in build(arguments.out, arguments.target or ("wasm", "native")):
+        print(f"{path}  {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""The wheels hold what users need, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Mapping, Sequence
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+import tallow
+from tests.support.places import ROOT
+
+MAX_BYTES = 2_000_000
+WASM = {"tallow/kernels/lib/tallow-wasm-simd128.so", "tallow/kernels/lib/tallow-wasm-relaxed-simd.so"}
+
+
+def names(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def dist_info(wheel: Path, file: str) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(f".dist-info/{file}"))
+        return message_from_bytes(archive.read(name))
+
+
+def kernels(wheel: Path) -> set[str]:
+    return {name for name in names(wheel) if name.startswith("tallow/kernels/lib/")}
+
+
+@pytest.fixture(params=["pure_wheel", "platform_wheel"])
+def wheel(request: pytest.FixtureRequest) -> Path:
+    return request.getfixturevalue(request.param)
+
+
+def test_wheel_stays_small(wheel: Path) -> None:
+    assert wheel.stat().st_size <= MAX_BYTES
+
+
+def test_pure_wheel_runs_anywhere(pure_wheel: Path) -> None:
+    assert pure_wheel.name.endswith("-py3-none-any.whl")
+    assert kernels(pure_wheel) == WASM
+
+
+def test_platform_wheel_has_native_kernels(platform_wheel: Path) -> None:
+    machine = sysconfig.get_platform().rpartition("-")[2]
+    native = kernels(platform_wheel) - WASM
+    assert kernels(platform_wheel) > WASM
+    assert all(machine.replace("_", "-") in name for name in native)
+    tags = dist_info(platform_wheel, "WHEEL").get_all("Tag", [])
+    assert tags
+    assert all(tag.startswith("py3-none-") and tag.endswith(machine) for tag in tags)
+
+
+def test_native_kernels_need_no_library(platform_wheel: Path, tmp_path: Path) -> None:
+    """The tag promises any Linux, so a kernel library must not name a libc."""
+    if sys.platform != "linux":
+        pytest.skip("ELF files are Linux's")
+    with zipfile.ZipFile(platform_wheel) as archive:
+        for name in kernels(platform_wheel) - WASM:
+            assert b"libc." not in archive.read(name)
+
+
+def test_wheel_holds_each_source_and_page(wheel: Path) -> None:
+    found = names(wheel)
+    folders = (ROOT / "package", ROOT / "native_gpu")
+    assert {p.relative_to(folder).as_posix() for folder in folders for p in folder.rglob("*.py")} <= found
+    assert {"tallow/py.typed", "tallow_cuda/py.typed"} <= found
+    assert {"tallow/_site/web/tallow.js", "tallow/_site/wasm_examples/llama2c/index.html"} <= found
+    assert not [n for n in found if n.startswith("tests") or "__pycache__" in n or n.endswith((".c", ".h"))]
+
+
+def test_metadata(wheel: Path) -> None:
+    metadata = dist_info(wheel, "METADATA")
+    assert metadata["Version"] == tallow.__version__
+    assert metadata["License-Expression"] == "MIT OR Apache-2.0"
+    assert metadata.get_all("License-File") == ["LICENSE-APACHE", "LICENSE-MIT"]
+    assert metadata["Requires-Python"] == ">=3.11"
+    extras = {"cuda12", "cuda13", "hub", "audio", "plot", "test", "dev"}
+    assert set(metadata.get_all("Provides-Extra", [])) == extras
+    required = [line.split(";")[0].strip() for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
+    assert {line.split(">")[0] for line in required} == {"numpy", "safetensors", "tqdm"}
+
+
+def test_a_wheel_of_another_kind_is_refused(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
+        cwd=ROOT,
+        env=os.environ | {"TALLOW_WHEEL": "universal"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert "TALLOW_WHEEL='universal'; it is one of: pure, platform" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_installed_wheel_computes_and_has_its_command(platform_wheel: Path, tmp_path: Path) -> None:
+    """As a user has it: installed outside the checkout, with the dependencies from here."""
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", site]
+    subprocess.run([*pip, platform_wheel], check=True)
+    code = "import tallow, sys; x = tallow.tensor([1.0, 2.0]); print((x * x).sum().item(), tallow.__file__)"
+    env = {**os.environ, "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1"}
+    value, file = output_of([sys.executable, "-c", code], env, tmp_path).split()
+    assert float(value) == 5.0
+    assert Path(file).is_relative_to(site)
+    assert tallow.__version__ in output_of([site / "bin" / "tallow", "--version"], env, tmp_path)
+
+
+def output_of(command: Sequence[str | Path], env: Mapping[str, str], cwd: Path) -> str:
+    return subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=True).stdout

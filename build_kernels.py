@@ -23,9 +23,19 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parent / "package/tallow/kernels/src"
 DEFAULT_OUT = Path(__file__).parent / "package/tallow/kernels/lib"
-FLAGS = (
-    "-O3 -g0 -std=c11 -fPIC -ffreestanding -fno-math-errno -ffp-contract=fast -fvisibility=hidden -Wall -Wextra -Werror"
-).split()
+FLAGS = [
+    "-O3",
+    "-g0",
+    "-std=c11",
+    "-fPIC",
+    "-ffreestanding",
+    "-fno-math-errno",
+    "-ffp-contract=fast",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ What there is:
 """
 
 from tallow.kernels.decode_block import DecodeBlock
+from tallow.kernels.library import KernelInfo, info, provide
 from tallow.kernels.table import (
     KERNELS,
     PREFERENCE,
@@ -26,7 +27,9 @@ __all__ = [
     "KERNELS",
     "PREFERENCE",
     "DecodeBlock",
+    "KernelInfo",
     "explain",
+    "info",
     "kernel",
     "off",
     "pick",
@@ -34,3 +37,5 @@ __all__ = [
     "require",
     "run",
 ]
+
+register_provider("cpu", provide)

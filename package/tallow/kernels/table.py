@@ -123,7 +123,7 @@ def explain(name: str, *args: Any) -> None:
 
 def explanation(name: str, device_type: str, args: tuple[Any, ...]) -> str:
     """What `explain` prints."""
-    _provide(device_type)
+    provide(device_type)
     lines = [f"{name} on {device_type}"]
     chosen = False
     for backend in _preference(device_type):
@@ -169,9 +169,10 @@ def off() -> Iterator[None]:
         _candidates.clear()
 
 
-def absence(backend: str) -> str | None:
-    """Why the bundled kernels of `backend` are not there, or None."""
-    return _absent.get(backend)
+def provide(device_type: str) -> None:
+    """Let the providers of a device register their kernels, if they have not yet."""
+    for provider in _providers.pop(device_type, ()):
+        _absent.update(provider())
 
 
 def _preference(device_type: str) -> tuple[str, ...]:
@@ -187,17 +188,12 @@ def _find_candidates(name: str, array: Any) -> tuple[Entry, ...]:
 def _order(name: str, device_type: str) -> tuple[Entry, ...]:
     """The kernels to try for `name`, in order, as `off` and `require` leave them."""
     if not _off:
-        _provide(device_type)
+        provide(device_type)
     return tuple(
         KERNELS[name, backend]
         for backend in _preference(device_type)
         if (name, backend) in KERNELS and _ruled_out(backend) is None
     )
-
-
-def _provide(device_type: str) -> None:
-    for provider in _providers.pop(device_type, ()):
-        _absent.update(provider())
 
 
 def _ruled_out(backend: str) -> str | None:

@@ -19,5 +19,6 @@ EXPORT void tl_linear_f16(float *y, const float *x, const uint16_t *w, const flo
                           ptrdiff_t w_row);
 EXPORT void tl_linear_bf16(float *y, const float *x, const uint16_t *w, const float *bias, size_t m, size_t k, size_t n,
                            ptrdiff_t w_row);
+EXPORT void tl_vecmat_f32(float *y, const float *x, const float *b, size_t k, size_t n, ptrdiff_t b_row);
 
 #endif

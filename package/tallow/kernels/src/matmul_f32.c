@@ -16,7 +16,10 @@
 //  ┌─────┐┌────────┐                    KC: a B panel (NR·KC·4 = 12 KiB) stays in L1 while A panels stream by
 //  │  A  ││   C    │ MR                 MC: the packed block of A (MC·KC·4 = 192 KiB) stays in L2
 //  └─────┘└────────┘
-#include "vec.h"
+//
+// What is too thin to repay packing goes to tl_linear_f32 and tl_vecmat_f32, which read each operand once as it lies; they
+// want a of up to four rows, and b of one column, contiguous, and without that the tile serves them too.
+#include "kernels.h"
 
 enum { MR = 4, NR = 8, KC = 384, MC = 128, NC = 1024 };
 
@@ -87,7 +90,7 @@ static inline void tile(float *c, size_t ldc, size_t rows, size_t cols, const fl
     for (size_t j = 0; j < cols; j++) c[i * ldc + j] = whole[i * NR + j] + (accumulate ? c[i * ldc + j] : 0.0f);
 }
 
-static void one(float *c, const float *a, const float *b, size_t m, size_t k, size_t n, ptrdiff_t a_row, ptrdiff_t a_col,
+static void blocked(float *c, const float *a, const float *b, size_t m, size_t k, size_t n, ptrdiff_t a_row, ptrdiff_t a_col,
                 ptrdiff_t b_row, ptrdiff_t b_col, float *scratch) {
   float *a_packed = scratch, *b_packed = scratch + smaller(k, KC) * rounded_up(smaller(m, MC), MR);
   for (size_t j0 = 0; j0 < n; j0 += NC) {
@@ -105,6 +108,21 @@ static void one(float *c, const float *a, const float *b, size_t m, size_t k, si
       }
     }
   }
+}
+
+static void one(float *c, const float *a, const float *b, size_t m, size_t k, size_t n, ptrdiff_t a_row, ptrdiff_t a_col,
+                ptrdiff_t b_row, ptrdiff_t b_col, float *scratch) {
+  int few_rows = m <= MR && a_col == 1 && a_row == (ptrdiff_t)k, one_column = n == 1 && b_row == 1;
+  if (few_rows && b_row == 1)
+    tl_linear_f32(c, a, b, 0, m, k, n, b_col);
+  else if (few_rows && b_col == 1)
+    for (size_t i = 0; i < m; i++) tl_vecmat_f32(c + i * n, a + i * k, b, k, n, b_row);
+  else if (one_column && a_col == 1)
+    tl_linear_f32(c, b, a, 0, 1, k, m, a_row);
+  else if (one_column && a_row == 1)
+    tl_vecmat_f32(c, b, a, k, m, a_col);
+  else
+    blocked(c, a, b, m, k, n, a_row, a_col, b_row, b_col, scratch);
 }
 
 EXPORT void tl_matmul_f32(float *c, const float *a, const float *b, const ptrdiff_t *a_offset, const ptrdiff_t *b_offset,

@@ -3,11 +3,11 @@
 //   align   none needed       length  any n; k = 0 gives zeros
 //   alias   y overlaps nothing
 //   error   ≤ (k / 4 + 4) ulp of Σ|x||b|
-#include "vec.h"
+#include "kernels.h"
 
 enum { BLOCK = 2048 }; // elements of y that stay in L1 while the rows of b go by, four at a time
 
-EXPORT void tl_vecmat_f32(float *y, const float *x, const float *b, size_t k, size_t n, ptrdiff_t b_row) {
+void tl_vecmat_f32(float *y, const float *x, const float *b, size_t k, size_t n, ptrdiff_t b_row) {
   for (size_t j0 = 0; j0 < n; j0 += BLOCK, y += BLOCK, b += BLOCK) {
     size_t width = n - j0 < BLOCK ? n - j0 : BLOCK, whole = width / LANES * LANES, p = 0;
     for (size_t j = 0; j < width; j++) y[j] = 0.0f;

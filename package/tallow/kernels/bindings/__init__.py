@@ -1,0 +1,9 @@
+"""The compiled kernels, as functions of NumPy arrays in the kernel table.
+
+Imported when the library has been loaded. C checks nothing, so each binding sees to it that every address it passes is
+the beginning of as many elements, of the right type and order, as the contract in the C file says.
+"""
+
+from tallow.kernels.bindings import activation, attention, decode_block, matmul, normalization
+
+__all__ = ["activation", "attention", "decode_block", "matmul", "normalization"]

@@ -1,0 +1,137 @@
+"""matmul, linear: see src/{matmul,linear}_*.c."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tallow.dtypes import BF16, F16, Array
+from tallow.errors import ShapeError
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, compiled, contiguous, optional_address
+from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function
+
+_matmul = function("tl_matmul_f32", None, *[POINTER] * 5, *[SIZE] * 4, *[OFFSET] * 4, POINTER)
+_matmul_scratch = function("tl_matmul_f32_scratch", SIZE, SIZE, SIZE, SIZE)
+_linear = {
+    dtype: function(f"tl_linear_{name}", None, *[POINTER] * 4, *[SIZE] * 3, OFFSET)
+    for dtype, name in ((FLOAT32, "f32"), (F16, "f16"), (BF16, "bf16"))
+}
+
+# Below this many multiplications NumPy's own loop ends before the call to C would have begun; measured in Pyodide.
+WORTH_A_CALL = 16_384
+# The rows of x up to which half-precision weights are read as they are, once for every four rows. From here on it is
+# cheaper to widen them once and multiply in float32.
+HALF_ROWS = 16
+NO_OFFSET = np.zeros(1, np.intp)
+
+
+def float32_matrices(a: Array, b: Array) -> bool:
+    """float32 arrays of at least one dimension, with enough work in them to be worth a call."""
+    if a.dtype != FLOAT32 or b.dtype != FLOAT32 or a.ndim == 0 or b.ndim == 0:
+        return False
+    return a.size * (b.shape[-1] if b.ndim > 1 else 1) >= WORTH_A_CALL
+
+
+def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
+    """float32 x and bias, and a weight in float32 (WASM only), or in float16 or bfloat16 for at most 16 rows of x."""
+    if x.dtype != FLOAT32 or x.ndim == 0 or weight.ndim != 2 or (bias is not None and bias.dtype != FLOAT32):
+        return False
+    if weight.dtype == FLOAT32:
+        return BACKEND == "wasm"  # natively NumPy's BLAS is better at it
+    return weight.dtype in _linear and x.size <= HALF_ROWS * x.shape[-1]
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """a @ b.  Shapes: as numpy.matmul; (..., M, K) @ (..., K, N) -> (..., M, N), batch dimensions broadcast."""
+    if a.ndim == 1:
+        return matmul(a[None, :], b)[..., 0, :]
+    if b.ndim == 1:
+        return matmul(a, b[:, None])[..., 0]
+    (m, k), (rows, n) = a.shape[-2:], b.shape[-2:]
+    if k != rows:
+        raise ShapeError(
+            f"matmul: inner dimensions differ: {a.shape} @ {b.shape}", mend="transpose one operand with .mT"
+        )
+    if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
+        return matmul(a.reshape(-1, k), b).reshape(*a.shape[:-1], n)  # one tall matrix: b is packed once
+    batch = _broadcast_batch(a, b)
+    c = np.empty((*batch, m, n), FLOAT32)
+    if c.size == 0:
+        return c
+    a, b = _as_matrices(a, small=m <= 4), _as_matrices(b, small=n == 1)
+    scratch = np.empty(_matmul_scratch(m, k, n), FLOAT32)
+    a_offsets, b_offsets = _offsets(a, batch), _offsets(b, batch)
+    strides = (s // ITEM for s in (*a.strides[-2:], *b.strides[-2:]))
+    _matmul(
+        address(c), address(a), address(b), address(a_offsets), address(b_offsets), math.prod(batch), m, k, n, *strides,
+        address(scratch),
+    )  # fmt: skip
+    return c
+
+
+if BACKEND == "wasm":  # natively NumPy's BLAS is better at it
+    compiled("matmul", float32_matrices)(matmul)
+
+
+@compiled("linear", few_rows_or_float32)
+def linear(x: Array, weight: Array, bias: Array | None) -> Array:
+    """x @ weight.T + bias.  Shapes: x (..., K), weight (N, K), bias (N,) -> (..., N).  Dtypes: weight float32 or half."""
+    n, k = weight.shape
+    if x.shape[-1] != k or (bias is not None and bias.shape != (n,)):
+        raise ShapeError(
+            f"linear: x {x.shape}, weight {weight.shape} and bias {bias and bias.shape} do not fit each other"
+        )
+    rows = math.prod(x.shape[:-1])
+    if rows > 4 and weight.dtype == FLOAT32:
+        y = matmul(x, weight.T)
+        if bias is not None:
+            y += bias
+        return y
+    x = contiguous(x)
+    if weight.strides[1] != weight.itemsize or weight.strides[0] % weight.itemsize or not weight.flags.aligned:
+        weight = contiguous(weight)
+    bias = None if bias is None else contiguous(bias)
+    y = np.empty((*x.shape[:-1], n), FLOAT32)
+    _linear[weight.dtype](
+        address(y),
+        address(x),
+        address(weight),
+        optional_address(bias),
+        rows,
+        k,
+        n,
+        weight.strides[0] // weight.itemsize,
+    )
+    return y
+
+
+def _broadcast_batch(a: Array, b: Array) -> tuple[int, ...]:
+    if a.shape[:-2] == b.shape[:-2]:
+        return a.shape[:-2]
+    try:
+        return np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ShapeError(f"matmul: batch dimensions do not broadcast: {a.shape} @ {b.shape}") from None
+
+
+def _as_matrices(array: Array, small: bool) -> Array:
+    """The array as C reads it: whole-element strides, one of a matrix's axes contiguous; all of it if it is `small`."""
+    row, column = array.strides[-2:]
+    whole = array.flags.aligned and all(stride % ITEM == 0 for stride in array.strides)
+    if whole and (row == ITEM or column == ITEM) and not small:
+        return array
+    return contiguous(array)
+
+
+def _offsets(array: Array, batch: tuple[int, ...]) -> Array:
+    """Where each matrix of a batch begins, in elements; dimensions that are broadcast stay where they are."""
+    if len(batch) == 0:
+        return NO_OFFSET
+    offsets = NO_OFFSET
+    missing = len(batch) - (array.ndim - 2)
+    for axis, count in enumerate(batch):
+        own = axis - missing
+        stride = array.strides[own] // ITEM if own >= 0 and array.shape[own] > 1 else 0
+        offsets = (offsets[:, None] + np.arange(count, dtype=np.intp) * stride).ravel()
+    return offsets

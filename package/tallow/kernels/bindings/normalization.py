@@ -1,0 +1,46 @@
+"""layer_norm, rms_norm: over the last axis, see src/{layer_norm,rms_norm}_f32.c."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, contiguous, optional_address, row_weight
+from tallow.kernels.library import FLOAT, POINTER, SIZE, function
+
+_layer_norm = function("tl_layer_norm_f32", None, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, FLOAT)
+_rms_norm = function("tl_rms_norm_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE, FLOAT)
+
+
+def float32_rms_norm(x: Array, weight: Array | None, eps: float) -> bool:
+    """A float32 array of at least one dimension, and a float32 weight or None."""
+    return x.dtype == FLOAT32 and x.ndim > 0 and (weight is None or weight.dtype == FLOAT32)
+
+
+def float32_layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -> bool:
+    """A float32 array of at least one dimension, and a float32 weight and bias or None."""
+    return float32_rms_norm(x, weight, eps) and (bias is None or bias.dtype == FLOAT32)
+
+
+@compiled("layer_norm", float32_layer_norm)
+def layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
+    """(x - mean) / sqrt(var + eps) · weight + bias.  Shapes: x (..., N) -> the same; weight, bias (N,)."""
+    weight, bias = row_weight("layer_norm", x, weight), row_weight("layer_norm", x, bias)
+    x = contiguous(x)
+    y = np.empty(x.shape, FLOAT32)
+    if x.size:
+        n = x.shape[-1]
+        _layer_norm(address(y), address(x), optional_address(weight), optional_address(bias), x.size // n, n, eps)
+    return y
+
+
+@compiled("rms_norm", float32_rms_norm)
+def rms_norm(x: Array, weight: Array | None, eps: float) -> Array:
+    """x / sqrt(mean(x²) + eps) · weight.  Shapes: x (..., N) -> the same; weight (N,)."""
+    weight = row_weight("rms_norm", x, weight)
+    x = contiguous(x)
+    y = np.empty(x.shape, FLOAT32)
+    if x.size:
+        n = x.shape[-1]
+        _rms_norm(address(y), address(x), optional_address(weight), x.size // n, n, eps)
+    return y

@@ -23,19 +23,10 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parent / "package/tallow/kernels/src"
 DEFAULT_OUT = Path(__file__).parent / "package/tallow/kernels/lib"
-FLAGS = [
-    "-O3",
-    "-g0",
-    "-std=c11",
-    "-fPIC",
-    "-ffreestanding",
-    "-fno-math-errno",
-    "-ffp-contract=fast",
-    "-fvisibility=hidden",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-]
+FLAGS = (
+    *("-O3", "-g0", "-std=c11", "-fPIC", "-ffreestanding", "-fvisibility=hidden"),
+    *("-fno-math-errno", "-ffp-contract=fast", "-Wall", "-Wextra", "-Werror"),
+)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.support import places
-from tests.support.subsuite import Outcome
+from support import places
+from support.subsuite import Outcome
 
 IN_PYODIDE = sys.platform == "emscripten"
 

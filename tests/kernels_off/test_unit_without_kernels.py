@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import subsuite
-from tests.support.places import ROOT
+from support import subsuite
+from support.places import ROOT
 
 
 def test_unit_suite_without_kernels(tmp_path: Path, record_subsuite: Callable[[str, subsuite.Outcome], None]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import places, subsuite
+from support import places, subsuite
 
 HERE = Path(__file__).parent
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.places import ROOT
+from support.places import ROOT
 
 PACKAGE = ROOT / "package" / "tallow"
 

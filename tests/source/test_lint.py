@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.support.places import ROOT
+from support.places import ROOT
 
 
 @pytest.mark.parametrize("tool", [("ruff", "check", "--no-cache"), ("mypy",)], ids=lambda tool: tool[0])

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import tallow
-from tests.support.places import ROOT
+from support.places import ROOT
 
 MAX_BYTES = 2_000_000
 WASM = {"tallow/kernels/lib/tallow-wasm-simd128.so", "tallow/kernels/lib/tallow-wasm-relaxed-simd.so"}

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.support.places import ROOT
+from support.places import ROOT
 
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.DOTALL | re.MULTILINE)
 

@@ -75,7 +75,7 @@ def build(out_dir: Path, targets: Sequence[str] = ("wasm", "native")) -> list[Pa
         for folder in objects.values():
             folder.mkdir()
         jobs = [(v, source) for v in wanted for source in sorted(SOURCES.glob("*.c"))]
-        list(pool.map(lambda job: _compile(*job, objects[job[0].file]), jobs))
+        list(pool.map(lambda job: _compile(job[0], job[1], objects[job[0].file]), jobs))
         return list(pool.map(lambda v: _link(v, objects[v.file], out_dir), wanted))
 
 

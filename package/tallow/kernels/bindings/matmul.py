@@ -50,9 +50,7 @@ def matmul(a: Array, b: Array) -> Array:
         return matmul(a, b[:, None])[..., 0]
     (m, k), (rows, n) = a.shape[-2:], b.shape[-2:]
     if k != rows:
-        raise ShapeError(
-            f"matmul: inner dimensions differ: {a.shape} @ {b.shape}", mend="transpose one operand with .mT"
-        )
+        raise ShapeError(f"matmul: inner dimensions differ: {a.shape} @ {b.shape}")
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
         return matmul(a.reshape(-1, k), b).reshape(*a.shape[:-1], n)  # one tall matrix: b is packed once
     batch = _broadcast_batch(a, b)
@@ -76,12 +74,11 @@ if BACKEND == "wasm":  # natively NumPy's BLAS is better at it
 
 @compiled("linear", few_rows_or_float32)
 def linear(x: Array, weight: Array, bias: Array | None) -> Array:
-    """x @ weight.T + bias.  Shapes: x (..., K), weight (N, K), bias (N,) -> (..., N).  Dtypes: weight float32 or half."""
+    """x @ weight.T + bias, the weight in float32 or half.  Shapes: x (..., K), weight (N, K), bias (N,) -> (..., N)."""
     n, k = weight.shape
     if x.shape[-1] != k or (bias is not None and bias.shape != (n,)):
-        raise ShapeError(
-            f"linear: x {x.shape}, weight {weight.shape} and bias {bias and bias.shape} do not fit each other"
-        )
+        given = f"x {x.shape}, weight {weight.shape}" + ("" if bias is None else f", bias {bias.shape}")
+        raise ShapeError(f"linear: shapes do not fit each other: {given}")
     rows = math.prod(x.shape[:-1])
     if rows > 4 and weight.dtype == FLOAT32:
         y = matmul(x, weight.T)
@@ -89,19 +86,13 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
             y += bias
         return y
     x = contiguous(x)
-    if weight.strides[1] != weight.itemsize or weight.strides[0] % weight.itemsize or not weight.flags.aligned:
-        weight = contiguous(weight)
+    item = weight.itemsize
+    if weight.strides[1] != item or weight.strides[0] % item or not weight.flags.aligned:
+        weight = np.array(weight, order="C")
     bias = None if bias is None else contiguous(bias)
     y = np.empty((*x.shape[:-1], n), FLOAT32)
     _linear[weight.dtype](
-        address(y),
-        address(x),
-        address(weight),
-        optional_address(bias),
-        rows,
-        k,
-        n,
-        weight.strides[0] // weight.itemsize,
+        address(y), address(x), address(weight), optional_address(bias), rows, k, n, weight.strides[0] // item
     )
     return y
 
@@ -119,7 +110,7 @@ def _as_matrices(array: Array, small: bool) -> Array:
     """The array as C reads it: whole-element strides, one of a matrix's axes contiguous; all of it if it is `small`."""
     row, column = array.strides[-2:]
     whole = array.flags.aligned and all(stride % ITEM == 0 for stride in array.strides)
-    if whole and (row == ITEM or column == ITEM) and not small:
+    if whole and array.dtype == FLOAT32 and (row == ITEM or column == ITEM) and not small:
         return array
     return contiguous(array)
 

@@ -1,0 +1,62 @@
+"""tallow: deep learning in Python that runs in a browser tab and on CUDA from the same file, with PyTorch's API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow import autograd, kernels, ops
+from tallow.autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from tallow.creation import arange, as_tensor, empty, from_numpy, full, ones, tensor, zeros
+from tallow.devices import device
+from tallow.dtypes import (
+    bfloat16,
+    bool,
+    can_cast,
+    double,
+    dtype,
+    finfo,
+    float,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    half,
+    iinfo,
+    int,
+    int8,
+    int16,
+    int32,
+    int64,
+    long,
+    promote_types,
+    set_default_dtype,
+    short,
+    uint8,
+    uint32,
+)
+from tallow.errors import MissingNameError
+from tallow.offer import OFFERED, offer_op, offer_operators
+from tallow.offer import user_op as op
+from tallow.random import Generator, manual_seed
+from tallow.size import Size
+from tallow.tensor import Tensor
+
+__version__ = "0.1.0"
+
+for _op in ops.OPS.values():
+    offer_op(_op)
+offer_operators()
+globals().update(OFFERED["tl"])
+
+
+def __getattr__(name: str) -> Any:
+    raise MissingNameError(
+        f"module 'tallow' has no attribute {name!r}", mend="it may be a name of PyTorch's that tallow does not have yet; see dir(tallow)"
+    )

@@ -1,0 +1,333 @@
+"""Applying ops to tensors: unpack, convert dtypes, compute, record.
+
+There is one way through here for built-in and user-defined ops alike, `apply`, its in-place form `apply_inplace`, and a
+short cut that does the same for the operators of two tensors of one dtype, where a microsecond counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tallow import devices, dtypes
+from tallow.autograd.graph import (
+    FLOAT32,
+    Edge,
+    Node,
+    View,
+    bump,
+    check_inplace,
+    counter_of,
+    edge_to,
+    guard,
+    owner_id,
+    rebase,
+    unshare,
+)
+from tallow.autograd.modes import mode
+from tallow.dtypes import BF16, F16, HALVES, Array
+from tallow.errors import ArgumentTypeError, DeviceError, DtypeError, ShapeError, TallowError
+from tallow.ops.table import Op
+from tallow.tensor import Tensor, wrap
+
+_new = Tensor.__new__
+
+
+class Prepared:
+    """The arguments of one call, unpacked.
+
+    Attributes:
+        call: the arguments for the array function.
+        tensors: what stood at each operand, sequences flattened; None for numbers and absent ones.
+        half: the sixteen-bit dtype to round the value to, if the op computes in float32 for it.
+    """
+
+    __slots__ = ("call", "half", "kwargs", "tensors")
+
+    def __init__(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.half: dtypes.dtype | None = None
+        call, self.kwargs = op.bind(args, kwargs)
+        values: list[Any] = []
+        tensors: list[Tensor | None] = []
+        given = len(call)
+        for i, is_sequence in op.operands:
+            if i >= given:
+                break
+            if is_sequence:
+                for x in call[i]:
+                    _unpack(op, x, values, tensors)
+            else:
+                _unpack(op, call[i], values, tensors)
+        if op.dtypes != "keep" or len(values) > 1:
+            values = self._convert(op, values)
+        position = 0
+        for i, is_sequence in op.operands:
+            if i >= given:
+                break
+            if is_sequence:
+                length = len(call[i])
+                call[i] = values[position : position + length]
+                position += length
+            else:
+                call[i] = values[position]
+                position += 1
+        for i in op.indices:
+            if i < given:
+                call[i] = _unpack_index(call[i])
+        self.call = call
+        self.tensors = tensors
+
+    def _convert(self, op: Op, values: list[Any]) -> list[Any]:
+        arrays = [v for v in values if hasattr(v, "dtype")]
+        if not arrays:
+            if op.dtypes == "same":
+                raise ArgumentTypeError(f"{op.name}: expected at least one Tensor among the operands, got {values}")
+            arrays = []
+        elif any(type(a) is not type(arrays[0]) for a in arrays) or type(arrays[0]) is not np.ndarray:
+            values = _on_one_device(op, values)
+            arrays = [v for v in values if hasattr(v, "dtype")]
+        first = arrays[0].dtype if arrays else None
+        uniform = all(a.dtype == first for a in arrays) and len(arrays) == sum(v is not None for v in values)
+        if op.dtypes == "keep":
+            return values if uniform else _same_dtype(op, values)
+        if op.dtypes == "same":
+            values = values if uniform else _same_dtype(op, values)
+            common = dtypes.dtype_of(arrays[0])
+        else:
+            common = dtypes.dtype_of(arrays[0]) if uniform and arrays else dtypes.result_type(values)
+            if op.dtypes == "float" and not common.is_floating_point:
+                common = dtypes.get_default_dtype()
+            if not uniform or common.storage != first:
+                values = [_convert_operand(v, common) for v in values]
+        if common.storage in HALVES:
+            self.half = common
+            values = [dtypes.widen(v) if hasattr(v, "dtype") else v for v in values]
+        return values
+
+
+def _unpack(op: Op, x: Any, values: list[Any], tensors: list[Tensor | None]) -> None:
+    if isinstance(x, Tensor):
+        values.append(x.array)
+        tensors.append(x)
+        return
+    if isinstance(x, np.generic):
+        x = x.item()
+    if x is not None and not isinstance(x, int | float):
+        where = f"operand {len(values)}"
+        raise ArgumentTypeError(
+            f"{op.name}: {where} must be a Tensor or a number, not {type(x).__name__}",
+            mend="convert it first: tl.tensor(...) or tl.from_numpy(...)",
+        )
+    values.append(x)
+    tensors.append(None)
+
+
+def _unpack_index(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x.array
+    if isinstance(x, list | tuple):
+        return type(x)(_unpack_index(item) for item in x) if type(x) in (list, tuple) else x
+    return x
+
+
+def _on_one_device(op: Op, values: list[Any]) -> list[Any]:
+    """Zero-dim CPU tensors follow the others; anything else must be on one device already."""
+    arrays = [v for v in values if hasattr(v, "dtype")]
+    found = list(dict.fromkeys(devices.device_of(a) for a in arrays if a.ndim or devices.device_of(a) != devices.CPU))
+    if len(found) > 1:
+        names = " and ".join(map(str, found))
+        raise DeviceError(f"{op.name}: expected all tensors to be on the same device, found {names}", mend="move them with .to(device)")
+    if not found:
+        return values
+    return [devices.move(v, found[0]) if hasattr(v, "dtype") else v for v in values]
+
+
+def _same_dtype(op: Op, values: list[Any]) -> list[Any]:
+    found = list(dict.fromkeys(dtypes.dtype_of(v).name for v in values if hasattr(v, "dtype")))
+    if len(found) > 1:
+        raise DtypeError(f"{op.name}: expected operands of one dtype, got {' and '.join(found)}", mend="convert with .to(dtype)")
+    return values
+
+
+def _convert_operand(value: Any, to: dtypes.dtype) -> Any:
+    if hasattr(value, "dtype"):
+        return dtypes.cast(value, to)
+    if to.category == 1 and value is not None:
+        return np.asarray(int(value)).astype(to.storage)[()]  # wraps around as C does; NumPy would raise
+    return value
+
+
+def compute(op: Op, ready: Prepared) -> tuple[Any, Any]:
+    """The op's value and its closure, with any failure told in terms of the op."""
+    try:
+        value, backward = op.function(*ready.call, **ready.kwargs)
+    except TallowError:
+        raise
+    except TypeError as error:
+        raise ArgumentTypeError(_failure(op, ready, error)) from error
+    except (ValueError, IndexError, OverflowError, np.linalg.LinAlgError) as error:
+        raise ShapeError(_failure(op, ready, error)) from error
+    half = ready.half
+    if half is not None:
+        value = tuple(_round(v, half) for v in value) if isinstance(value, tuple | list) else _round(value, half)
+    return value, backward
+
+
+def _round(value: Any, half: dtypes.dtype) -> Any:
+    return dtypes.cast(np.asarray(value) if isinstance(value, np.generic) else value, half) if value.dtype == np.float32 else value
+
+
+def _failure(op: Op, ready: Prepared, error: Exception) -> str:
+    operands = ", ".join("None" if t is None else f"{tuple(t.shape)} {t.dtype.name}" for t in ready.tensors)
+    return f"{op.name}: {error}; operands: {operands}"
+
+
+def apply(op: Op, *args: Any, **kwargs: Any) -> Any:
+    """Apply an op to tensors.
+
+    Returns: a Tensor, or for an op with several outputs a tuple of them (of the op's `result` class if it has one).
+
+    Raises: ShapeError, DtypeError, DeviceError, ArgumentTypeError with the op's name and its operands.
+    """
+    ready = Prepared(op, args, kwargs)
+    value, backward = compute(op, ready)
+    tensors = ready.tensors
+    several = isinstance(value, tuple | list)
+    outputs = [_output(v, tensors) for v in (value if several else (value,))]
+    if op.view:
+        for output in outputs:
+            _note_view(op, ready, output)
+    if mode.recording:
+        if backward is not None and any(t is not None and (t._requires_grad or t._base is not None) for t in tensors):
+            _record(op.name, backward, tensors, outputs)
+    elif mode.inference:
+        for output in outputs:
+            output._inference = True
+    if not several:
+        return outputs[0]
+    return tuple(outputs) if op.result is None else op.result(*outputs)
+
+
+def _output(value: Any, tensors: Sequence[Tensor | None]) -> Tensor:
+    """Wrap a result; one that is an operand's own array gets a view of it, so that histories stay apart."""
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    for t in tensors:
+        if t is not None and t.array is value:
+            value = value[...]
+            break
+    return wrap(value)
+
+
+def _note_view(op: Op, ready: Prepared, output: Tensor) -> None:
+    source = ready.tensors[0]
+    if source is None or owner_id(source.array) != owner_id(output.array):
+        return
+    output._counter = counter_of(source)
+    output._base = source if source._base is None else source._base
+    output._base_node = output._base._node
+    if mode.recording:
+        _, *rest = ready.call
+        kwargs = ready.kwargs
+        output._view = View(lambda array: op.function(array, *rest, **kwargs)[0], source._view)
+
+
+def _record(name: str, backward: Callable[..., Any], tensors: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> None:
+    """Put the op on the tape, if any operand turns out to need a gradient."""
+    edges = [None if t is None else edge_to(t) for t in tensors]
+    if not any(edges):
+        return
+    guards = [guard(t) for t in tensors if t is not None]
+    node = Node(name, backward, edges, guards)
+    for index, output in enumerate(outputs):
+        guards.append(guard(output))
+        if output.array.dtype.kind == "f" or output.array.dtype == BF16:
+            output._node, output._index, output._requires_grad = node, index, True
+    if len(outputs) > 1:
+        node.outputs = [(y.array.shape, FLOAT32 if y.array.dtype in HALVES else y.array.dtype) for y in outputs]
+
+
+def apply_inplace(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Apply an op and write its value into the memory of its first operand.
+
+    Raises: as `apply`, and GraphError where autograd forbids the write, DtypeError if the value's dtype does not fit,
+        ShapeError if broadcasting would enlarge the target.
+    """
+    name = op.name + "_"
+    ready = Prepared(op, (target, *args), kwargs)
+    recording = mode.recording and any(t is not None and t.requires_grad for t in ready.tensors)
+    if recording:
+        check_inplace(target, name)
+    value, backward = compute(op, ready)
+    _write(name, target, value, backward if recording else None)
+    bump(target)
+    if recording:
+        if backward is None:
+            target.detach_()
+        else:
+            edges = [None if t is None else edge_to(t) for t in ready.tensors]
+            rebase(target, name, backward, edges)
+    return target
+
+
+def _write(name: str, target: Tensor, value: Any, backward: Any) -> None:
+    array = target.array
+    if value.shape != array.shape:
+        raise ShapeError(f"{name}: output with shape {tuple(array.shape)} doesn't match the broadcast shape {tuple(value.shape)}")
+    source = dtypes.dtype_of(value)
+    if not dtypes.can_cast(source, target.dtype):
+        raise DtypeError(f"{name}: result type {source.name} can't be cast to the desired output type {target.dtype.name}")
+    if not getattr(array.flags, "writeable", True):
+        raise ShapeError(
+            f"{name}: the memory cannot be written: it is expanded, so that several elements share a place, or it is a file's",
+            mend="clone() the tensor before writing to it",
+        )
+    if backward is not None:
+        unshare(backward, array)
+    array[...] = dtypes.cast(value, target.dtype)
+
+
+def binary_operator(op: Op) -> Callable[[Any, Any], Any]:
+    """`apply(op, a, b)` for use as an operator: quick for operands of one dtype, and NotImplemented for strangers."""
+    function = op.function
+    integers_stay = op.dtypes == "promote"
+    ndarray = np.ndarray
+
+    def operator(self: Tensor, other: Any) -> Any:
+        a = self.array
+        dtype = a.dtype
+        if isinstance(other, Tensor):
+            b = other.array
+            if b.dtype is not dtype or type(a) is not ndarray or type(b) is not ndarray:
+                return apply(op, self, other)
+            if dtype.kind != "f" and not integers_stay or dtype is F16 or dtype is BF16:
+                return apply(op, self, other)
+            tracked = other._requires_grad or other._base is not None
+        elif type(other) is float or type(other) is int:
+            if dtype.kind != "f" or dtype is F16 or type(a) is not ndarray:
+                return apply(op, self, other)
+            b = other
+            other = None
+            tracked = False
+        elif isinstance(other, int | float | np.generic):
+            return apply(op, self, other)
+        else:
+            return NotImplemented
+        try:
+            value, backward = function(a, b)
+        except ValueError:
+            return apply(op, self, b if other is None else other)  # fails again, and says why
+        made = _new(Tensor)
+        made.array = value if type(value) is ndarray else np.asarray(value)
+        if mode.recording:
+            if (tracked or self._requires_grad or self._base is not None) and backward is not None:
+                _record(op.name, backward, (self, other), (made,))
+        elif mode.inference:
+            made._inference = True
+        return made
+
+    operator.__name__ = operator.__qualname__ = op.name
+    operator.__doc__ = op.function.__doc__
+    return operator

@@ -1,0 +1,168 @@
+"""`backward`, `grad`, and the store of gradients that a backward pass returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tallow.autograd.engine import run_backward
+from tallow.autograd.graph import Edge, edge_to
+from tallow.autograd.modes import no_grad
+from tallow.devices import array_module
+from tallow.dtypes import Array, widen
+from tallow.errors import ArgumentError, GraphError, ShapeError
+
+if TYPE_CHECKING:
+    from tallow.tensor import Tensor
+
+
+class GradStore:
+    """The gradients of one backward pass, by tensor: `store.get(w)`, `store[w]`, `w in store`, iteration.
+
+    Source: candle's `GradStore`.
+    """
+
+    def __init__(self) -> None:
+        self._grads: dict[int, tuple[Any, Any]] = {}  # id -> (tensor, gradient): the tensor is kept, so the id is too
+
+    def insert(self, tensor: Tensor, grad: Tensor) -> None:
+        self._grads[id(tensor)] = (tensor, grad)
+
+    def get(self, tensor: Tensor) -> Tensor | None:
+        found = self._grads.get(id(tensor))
+        return None if found is None else found[1]
+
+    def remove(self, tensor: Tensor) -> Tensor | None:
+        found = self._grads.pop(id(tensor), None)
+        return None if found is None else found[1]
+
+    def __getitem__(self, tensor: Tensor) -> Tensor:
+        found = self.get(tensor)
+        if found is None:
+            raise KeyError("the tensor got no gradient in this backward pass")
+        return found
+
+    def __contains__(self, tensor: Tensor) -> bool:
+        return id(tensor) in self._grads
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (tensor for tensor, _ in self._grads.values())
+
+    def items(self) -> Iterator[tuple[Tensor, Tensor]]:
+        return iter(self._grads.values())
+
+    def __len__(self) -> int:
+        return len(self._grads)
+
+    def __repr__(self) -> str:
+        return f"GradStore({len(self)} gradients)"
+
+
+def _root(tensor: Any, grad: Any) -> tuple[Edge, Array]:
+    """The edge to an output that is differentiated, and the gradient that starts there."""
+    edge = edge_to(tensor)
+    if edge is None:
+        raise GraphError(
+            "element 0 of tensors does not require grad and does not have a grad_fn",
+            mend="call requires_grad_() on what you differentiate by, before computing; check for detach() and no_grad()",
+        )
+    if grad is None:
+        if tensor.array.size != 1:
+            raise GraphError(
+                f"grad can be implicitly created only for scalar outputs; this one has shape {tensor.array.shape}",
+                mend="reduce it first, e.g. y.sum().backward(), or pass backward(gradient=...)",
+            )
+        return edge, array_module(tensor.array).ones(edge[2], edge[3])
+    array = widen(getattr(grad, "array", grad))
+    if array.shape != edge[2]:
+        raise ShapeError(f"backward: gradient has shape {array.shape}, the output it belongs to {edge[2]}")
+    return edge, array.astype(edge[3], copy=False)
+
+
+def _as_tuple(x: Any, length: int) -> tuple[Any, ...]:
+    if x is None:
+        return (None,) * length
+    x = tuple(x) if isinstance(x, list | tuple) else (x,)
+    if len(x) != length:
+        raise ArgumentError(f"got {len(x)} gradients for {length} outputs", mend="pass one for each, or None")
+    return x
+
+
+def backward(
+    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+) -> GradStore:
+    """Fill `.grad` of the leaves that `tensors` depend on, adding to what is there; return this pass's gradients.
+
+    Args:
+        tensors: one Tensor or several.
+        grad_tensors: the gradient to start from at each; may be left out where it has one element.
+        retain_graph: keep the saved values, so that backward can run again.
+        inputs: fill `.grad` of these leaves only.
+
+    Raises: GraphError if an output does not require grad, the graph was freed, or a saved value was overwritten.
+    """
+    _refuse_create_graph(create_graph)
+    tensors = tuple(tensors) if isinstance(tensors, list | tuple) else (tensors,)
+    roots = [_root(t, g) for t, g in zip(tensors, _as_tuple(grad_tensors, len(tensors)), strict=True)]
+    wanted = None
+    if inputs is not None:
+        inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
+        wanted = {(id(t), 0) for t in inputs}
+    leaves, _ = run_backward(roots, bool(retain_graph), wanted)
+    store = GradStore()
+    with no_grad():
+        for found in leaves.values():
+            if wanted is None or (id(found.leaf), 0) in wanted:
+                store.insert(found.leaf, found.leaf._accumulate(found.array, found.owned))
+    return store
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of `outputs` with respect to `inputs`, which need not be leaves; `.grad` is left alone.
+
+    Raises: GraphError as `backward`, and for an input that the outputs do not depend on unless `allow_unused`.
+    """
+    _refuse_create_graph(create_graph)
+    outputs = tuple(outputs) if isinstance(outputs, list | tuple) else (outputs,)
+    inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
+    roots = [_root(t, g) for t, g in zip(outputs, _as_tuple(grad_outputs, len(outputs)), strict=True)]
+    places = []
+    for i, t in enumerate(inputs):
+        edge = edge_to(t)
+        if edge is None:
+            raise GraphError(f"grad: input {i} does not require grad", mend="call requires_grad_() on it before computing")
+        places.append((id(edge[0]), edge[1]))
+    leaves, caught = run_backward(roots, bool(retain_graph), set(places))
+    result: list[Tensor | None] = []
+    for i, (tensor, place) in enumerate(zip(inputs, places, strict=True)):
+        if tensor._node is None and place[0] in leaves:
+            array = leaves[place[0]].array
+        elif place in caught:
+            array = caught[place]
+        elif materialize_grads:
+            array = array_module(tensor.array).zeros(tensor.array.shape, np.float32)
+        elif allow_unused:
+            result.append(None)
+            continue
+        else:
+            raise GraphError(f"grad: input {i} was not used in the graph of the outputs", mend="pass allow_unused=True if that is meant")
+        result.append(tensor._run_hooks(tensor._like(array)) if tensor._node is None else tensor._like(array))
+    return tuple(result)
+
+
+def _refuse_create_graph(create_graph: bool) -> None:
+    if create_graph:
+        raise GraphError(
+            "create_graph=True: tallow's gradients are computed on arrays and cannot be differentiated again",
+            mend="for second derivatives take differences of gradients, as tl.autograd.gradcheck does of values",
+        )

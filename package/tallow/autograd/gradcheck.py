@@ -1,0 +1,78 @@
+"""Gradients against central differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tallow.autograd.api import grad
+from tallow.autograd.modes import enable_grad
+from tallow.dtypes import Array, dtype_of
+from tallow.errors import ArgumentTypeError, GraphError
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
+    """Compare backward with central differences, in full: every output element by every input element.
+
+    Args:
+        inputs: tensors; those that require grad must be float64 (at float32 the difference is rounding noise).
+
+    Raises: GraphError with the two Jacobian columns where they differ by more than atol + rtol·|numeric|,
+        if `raise_exception`; else the result is False.
+    """
+    inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
+    checked = [t for t in inputs if getattr(t, "_requires_grad", False)]
+    for t in checked:
+        if t.array.dtype != np.float64:
+            raise ArgumentTypeError(f"gradcheck: inputs must be float64, got {dtype_of(t.array)}", mend="convert with .double()")
+    outputs = func(*inputs)
+    outputs = [y for y in (outputs if isinstance(outputs, list | tuple) else (outputs,)) if y._requires_grad]
+    if not outputs:
+        raise GraphError("gradcheck: no output requires grad")
+    for which, y in enumerate(outputs):
+        flat_g = np.zeros(y.array.size)
+        analytic: list[list[Array]] = [[] for _ in checked]
+        for j in range(flat_g.size):
+            flat_g[:] = 0
+            flat_g[j] = 1
+            grads = grad(y, checked, y._like(flat_g.reshape(y.array.shape).copy()), retain_graph=True, allow_unused=True)
+            for rows, t, gi in zip(analytic, checked, grads, strict=True):
+                rows.append(np.zeros(t.array.size) if gi is None else np.asarray(gi.numpy()).ravel())
+        for i, t in enumerate(checked):
+            numeric = _numeric_jacobian(func, inputs, t, which, eps)
+            if not np.allclose(np.asarray(analytic[i]).T, numeric, rtol=rtol, atol=atol):
+                if not raise_exception:
+                    return False
+                worst = np.abs(np.asarray(analytic[i]).T - numeric).max()
+                raise GraphError(
+                    f"gradcheck: Jacobian of output {which} by input {i} differs by up to {worst:.3g}\n"
+                    f"numeric:\n{numeric}\nanalytic:\n{np.asarray(analytic[i]).T}"
+                )
+    return True
+
+
+def _numeric_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], t: Any, which: int, eps: float) -> Array:
+    """Rows: elements of `t`; columns: elements of differentiable output number `which`."""
+    rows = []
+    for i in range(t.array.size):
+        place = np.unravel_index(i, t.array.shape)
+        sides = []
+        kept = t.array[place].copy()
+        for step in (eps, -eps):
+            t.array[place] = kept + step
+            with enable_grad():
+                ys = func(*inputs)
+            ys = [y for y in (ys if isinstance(ys, list | tuple) else (ys,)) if y._requires_grad]
+            sides.append(ys[which].array.astype(np.float64).ravel().copy())
+        t.array[place] = kept
+        rows.append((sides[0] - sides[1]) / (2 * eps))
+    return np.asarray(rows).reshape(t.array.size, -1)

@@ -1,0 +1,150 @@
+"""Devices: where arrays live, and which array library serves them.
+
+`cpu` is NumPy. Any other device is served by a `Backend` that registers itself here; `cuda` is looked for in the package
+`tallow_cuda` on first use. Nothing above this module knows which library an array comes from.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.errors import ArgumentTypeError, DeviceError
+
+
+class device:
+    """A device's type and index: `device("cuda:1")`, `device("cuda", 1)`. Equal ones compare equal."""
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type: str | int | device, index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif isinstance(type, int):
+            type, index = "cuda", type
+        match = re.fullmatch(r"([a-z_]+)(?::(\d+))?", type)
+        if match is None or (match[2] and index is not None):
+            raise DeviceError(f"{type!r} does not name a device", mend="use 'cpu', 'cuda' or 'cuda:1'")
+        self.type: str = match[1]
+        self.index: int | None = int(match[2]) if match[2] else index
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}'" + ("" if self.index is None else f", index={self.index}") + ")"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (self.type, self.index)
+
+
+class Backend(Protocol):
+    """What an array library must offer to serve a device."""
+
+    type: str
+    array_type: type
+    module: ModuleType  # the NumPy-like module whose functions take these arrays
+
+    def device_of(self, array: Array) -> device: ...
+    def from_host(self, array: np.ndarray[Any, Any], target: device) -> Array: ...
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]: ...
+    def transfer(self, array: Array, target: device) -> Array: ...
+
+
+class _Cpu:
+    type = "cpu"
+    array_type = np.ndarray
+    module = np
+
+    def device_of(self, array: Array) -> device:
+        return CPU
+
+    def from_host(self, array: np.ndarray[Any, Any], target: device) -> Array:
+        return array
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        return array  # type: ignore[no-any-return]
+
+    def transfer(self, array: Array, target: device) -> Array:
+        return array
+
+
+CPU = device("cpu")
+PROVIDERS = {"cuda": "tallow_cuda"}  # device type -> the package that registers it when imported
+_BY_TYPE: dict[str, Backend] = {}
+_BY_ARRAY: dict[type, Backend] = {}
+
+
+def register_backend(backend: Backend) -> None:
+    _BY_TYPE[backend.type] = backend
+    _BY_ARRAY[backend.array_type] = backend
+
+
+register_backend(_Cpu())
+
+
+def get_backend(type: str) -> Backend:
+    """The backend of a device type, imported on first use.
+
+    Raises: DeviceError when the device type is unknown, or its library or hardware is missing.
+    """
+    if type not in _BY_TYPE:
+        if type not in PROVIDERS:
+            known = ", ".join(sorted({*_BY_TYPE, *PROVIDERS}))
+            raise DeviceError(f"no device of type {type!r}", mend=f"use one of: {known}")
+        importlib.import_module(PROVIDERS[type]).register()
+    return _BY_TYPE[type]
+
+
+def backend_of(array: Array) -> Backend:
+    found = _BY_ARRAY.get(type(array))
+    if found is None:
+        for array_type, backend in _BY_ARRAY.items():  # a subclass, such as numpy.memmap
+            if isinstance(array, array_type):
+                return backend
+        raise ArgumentTypeError(f"{type(array).__name__} is not an array of a known device")
+    return found
+
+
+def is_array(x: Any) -> bool:
+    return type(x) in _BY_ARRAY or isinstance(x, tuple(_BY_ARRAY))
+
+
+def array_module(*operands: Any) -> Any:
+    """NumPy, or the module of the first operand that lives elsewhere. Numbers and None count as NumPy's."""
+    for x in operands:
+        if type(x) is not np.ndarray:
+            backend = _BY_ARRAY.get(type(x))
+            if backend is not None:
+                return backend.module
+    return np
+
+
+def device_of(array: Array) -> device:
+    return CPU if type(array) is np.ndarray else backend_of(array).device_of(array)
+
+
+def device_type_of(array: Array) -> str:
+    return "cpu" if type(array) is np.ndarray else backend_of(array).type
+
+
+def move(array: Array, target: device) -> Array:
+    """The array on `target`; the same object if it is there already."""
+    source = backend_of(array)
+    backend = get_backend(target.type)
+    if source.type != target.type:
+        return backend.from_host(source.to_host(array), target)
+    if target.index is None or source.device_of(array) == target:
+        return array
+    return backend.transfer(array, target)

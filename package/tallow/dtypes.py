@@ -1,0 +1,238 @@
+"""The dtypes of tensors, and PyTorch's rules for mixing them.
+
+A tensor's dtype follows from its array's. One dtype needs a convention: NumPy has no bfloat16, so a bfloat16 tensor
+holds the upper sixteen bits of each float32 in a `uint16` array, on every device. `uint16` is no dtype of tallow's, so
+the array's dtype alone still tells. Sixteen-bit floats are for storage and exchange: ops compute in float32 and round.
+
+Source: PyTorch's documentation, "Tensor Attributes", torch.dtype.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from tallow.errors import ArgumentTypeError, DtypeError
+
+Array = Annotated[Any, "Array"]  # a NumPy or CuPy array: both have the interface, and no common base class
+Scalar = builtins.float  # mypy's numeric tower: int and bool too
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class dtype:
+    """An element type. `storage` is the NumPy dtype of the array that holds such elements."""
+
+    name: str
+    storage: np.dtype[Any]
+    category: builtins.int  # 0 bool, 1 integer, 2 floating point; a higher one wins a promotion whatever its width
+
+    @property
+    def is_floating_point(self) -> builtins.bool:
+        return self.category == 2
+
+    @property
+    def is_complex(self) -> builtins.bool:
+        return False
+
+    @property
+    def is_signed(self) -> builtins.bool:
+        return self.category == 2 or self.storage.kind == "i"
+
+    @property
+    def itemsize(self) -> builtins.int:
+        return self.storage.itemsize
+
+    def __repr__(self) -> str:
+        return f"tallow.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name  # pickled by name, so that identity survives
+
+
+float64 = dtype("float64", np.dtype(np.float64), 2)
+float32 = dtype("float32", np.dtype(np.float32), 2)
+float16 = dtype("float16", np.dtype(np.float16), 2)
+bfloat16 = dtype("bfloat16", np.dtype(np.uint16), 2)
+int64 = dtype("int64", np.dtype(np.int64), 1)
+int32 = dtype("int32", np.dtype(np.int32), 1)
+int16 = dtype("int16", np.dtype(np.int16), 1)
+int8 = dtype("int8", np.dtype(np.int8), 1)
+uint32 = dtype("uint32", np.dtype(np.uint32), 1)
+uint8 = dtype("uint8", np.dtype(np.uint8), 1)
+bool = dtype("bool", np.dtype(np.bool_), 0)
+double, float, half, long, int, short = float64, float32, float16, int64, int32, int16
+
+ALL = (float64, float32, float16, bfloat16, int64, int32, int16, int8, uint32, uint8, bool)
+BY_STORAGE = {d.storage: d for d in ALL}
+BY_NAME = {d.name: d for d in ALL}
+
+F16 = float16.storage
+BF16 = bfloat16.storage
+HALVES = frozenset((F16, BF16))  # storage of the floats that are computed in float32
+
+_OF_PYTHON = {builtins.float: float32, builtins.int: int64, builtins.bool: bool}
+_default = float32
+
+
+def get_default_dtype() -> dtype:
+    return _default
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the dtype of float results that nothing else decides: `tensor(1.5)`, `int_tensor / 2`."""
+    global _default
+    if not d.is_floating_point:
+        raise ArgumentTypeError(f"set_default_dtype: {d} is not a floating-point dtype", mend="use float32 or float64")
+    _default = d
+
+
+def as_dtype(spec: Any) -> dtype:
+    """A dtype from tallow's own, a NumPy dtype or type, or Python's `float`, `int`, `bool`."""
+    if isinstance(spec, dtype):
+        return spec
+    if spec in _OF_PYTHON:
+        return _default if spec is builtins.float else _OF_PYTHON[spec]
+    try:
+        storage = np.dtype(spec)
+    except TypeError:
+        storage = None
+    if storage == BF16 or storage not in BY_STORAGE:
+        names = ", ".join(d.name for d in ALL)
+        raise ArgumentTypeError(f"{spec!r} is not a dtype of tallow's", mend=f"use one of {names}")
+    return BY_STORAGE[storage]
+
+
+def dtype_of(array: Array) -> dtype:
+    try:
+        return BY_STORAGE[array.dtype]
+    except KeyError:
+        raise DtypeError(
+            f"arrays of {array.dtype} have no dtype in tallow", mend="convert it first, e.g. array.astype('float32')"
+        ) from None
+
+
+def widen(array: Array) -> Array:
+    """float16 or bfloat16 storage as float32; anything else as it is."""
+    if array.dtype == BF16:
+        return (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return array.astype(np.float32) if array.dtype == F16 else array
+
+
+def cast(array: Array, to: dtype) -> Array:
+    """Convert elements. bfloat16 rounds to nearest even and keeps NaN; no copy when nothing changes."""
+    if array.dtype == to.storage:
+        return array
+    if array.dtype == BF16:
+        array = widen(array)
+    if to is not bfloat16:
+        return array.astype(to.storage)
+    bits = array.astype(np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    is_nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+    rounded[is_nan] = 0x7FC0
+    return rounded.astype(np.uint16)
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The smallest dtype that both convert to, by PyTorch's table: a float wins over any integer, whatever its width."""
+    if a is b:
+        return a
+    if a.category != b.category:
+        return a if a.category > b.category else b
+    if {a, b} == {float16, bfloat16}:
+        return float32
+    if bfloat16 in (a, b):
+        return a if b is bfloat16 else b
+    promoted = np.promote_types(a.storage, b.storage)
+    return BY_STORAGE[promoted]
+
+
+def can_cast(from_: dtype, to: dtype) -> builtins.bool:
+    """Whether an in-place op may store `from_` in `to`: never to a lower category."""
+    return from_.category <= to.category
+
+
+def result_type(operands: Iterable[Any]) -> dtype:
+    """The dtype of mixing arrays and Python numbers.
+
+    Arrays with dims decide; a zero-dim array, and after it a Python number, counts only if its category is higher
+    than what was decided so far.
+    """
+    ranks: list[dtype | None] = [None, None, None]  # arrays with dims, zero-dim arrays, numbers
+    for x in operands:
+        if x is None:
+            continue
+        if hasattr(x, "dtype") and hasattr(x, "ndim"):
+            rank, d = (0 if x.ndim else 1), dtype_of(x)
+        else:
+            rank, d = 2, scalar_dtype(x)
+        known = ranks[rank]
+        ranks[rank] = d if known is None else promote_types(known, d)
+    decided: dtype | None = None
+    for lower in ranks:
+        if decided is None:
+            decided = lower
+        elif lower is not None and lower.category > decided.category:
+            decided = promote_types(decided, lower)
+    if decided is None:
+        raise ArgumentTypeError("result_type: no tensor or number among the arguments")
+    return decided
+
+
+def scalar_dtype(value: Any) -> dtype:
+    if isinstance(value, builtins.bool | np.bool_):
+        return bool
+    if isinstance(value, builtins.int | np.integer):
+        return int64
+    if isinstance(value, builtins.float | np.floating):
+        return _default
+    raise ArgumentTypeError(f"expected a Tensor or a number, not {type(value).__name__}: {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class finfo:
+    """Limits of a floating-point dtype, as torch.finfo."""
+
+    dtype: dtype
+    bits: builtins.int
+    eps: builtins.float
+    max: builtins.float
+    min: builtins.float
+    tiny: builtins.float
+    smallest_normal: builtins.float
+    resolution: builtins.float
+
+    def __init__(self, d: dtype | None = None) -> None:
+        d = get_default_dtype() if d is None else d
+        if not d.is_floating_point:
+            raise ArgumentTypeError(f"finfo: {d} is not a floating-point dtype", mend="use tl.iinfo")
+        if d is bfloat16:
+            highest = builtins.float(np.uint32(0x7F7F0000).view(np.float32))
+            numbers = (16, 2.0**-7, highest, -highest, 2.0**-126, 2.0**-126, 1e-2)
+        else:
+            n = np.finfo(d.storage)
+            limits = (n.eps, n.max, n.min, n.tiny, n.tiny, n.resolution)
+            numbers = (n.bits, *(builtins.float(v) for v in limits))  # type: ignore[assignment]
+        for field, value in zip(self.__dataclass_fields__, (d, *numbers), strict=True):
+            object.__setattr__(self, field, value)
+
+
+@dataclass(frozen=True, slots=True)
+class iinfo:
+    """Limits of an integer dtype, as torch.iinfo."""
+
+    dtype: dtype
+    bits: builtins.int
+    max: builtins.int
+    min: builtins.int
+
+    def __init__(self, d: dtype) -> None:
+        if d.category != 1:
+            raise ArgumentTypeError(f"iinfo: {d} is not an integer dtype", mend="use tl.finfo")
+        n = np.iinfo(d.storage)
+        for field, value in zip(self.__dataclass_fields__, (d, n.bits, builtins.int(n.max), builtins.int(n.min)), strict=True):
+            object.__setattr__(self, field, value)

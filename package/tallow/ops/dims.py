@@ -1,0 +1,31 @@
+"""Checking and completing dims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tallow.errors import DimensionError, ShapeError
+
+
+def normalize_dim(dim: int, ndim: int, name: str) -> int:
+    """A dim in 0 .. ndim - 1. A zero-dim tensor takes 0 and -1, as in PyTorch.
+
+    Raises: DimensionError.
+    """
+    n = max(ndim, 1)
+    if not -n <= dim < n:
+        raise DimensionError(f"{name}: dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim % n
+
+
+def normalize_dims(dim: int | Iterable[int] | None, ndim: int, name: str) -> tuple[int, ...]:
+    """Several dims, each once; None and an empty list mean all.
+
+    Raises: DimensionError, and ShapeError for a dim given twice.
+    """
+    if dim is None:
+        return tuple(range(ndim))
+    dims = tuple(normalize_dim(d, ndim, name) for d in ((dim,) if isinstance(dim, int) else dim))
+    if len(set(dims)) != len(dims):
+        raise ShapeError(f"{name}: dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims")
+    return dims if dims else tuple(range(ndim))

@@ -1,0 +1,129 @@
+"""The table of ops, and the decorator that files a function of arrays in it.
+
+An op takes arrays and attributes and returns `(value, backward)`:
+
+- A parameter annotated `Array` is an operand: it takes part in the dtype rules and may have a gradient. `Array | None`
+  and `Array | Scalar` may be absent or a Python number; `Sequence[Array]` takes any number of operands.
+- A parameter annotated `Index` is an array that is passed as it is and has no gradient: indices, masks, conditions.
+- Every other parameter is an attribute. The last one annotated `Ints` may be spread: `x.permute(0, 2, 1)`.
+- Without any annotation, the positional parameters that have no default are the operands.
+- `value` is an array, or a tuple of arrays.
+- `backward(g)` (one `g` for each output) returns one entry for each operand, sequences flattened: an array that
+  broadcasting may still have widened, `None`, or a function without arguments that is called only if that operand
+  needs its gradient. `None` in place of `backward` says that the op has no derivative.
+
+What backward needs is what the closure names: nothing else is kept alive.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from tallow.dtypes import Array, Scalar
+from tallow.errors import ArgumentError, ArgumentTypeError
+
+Index = Annotated[Any, "Index"]  # an array of indices or booleans
+Ints = Sequence[int]
+Backward = Callable[..., tuple[Any, ...]] | None
+Result = tuple[Any, Backward]
+
+__all__ = ["OPS", "Array", "Backward", "Index", "Ints", "Op", "Result", "Scalar", "op"]
+
+RULES = {
+    "same": "one dtype for all operands; float16 and bfloat16 are computed in float32 and rounded back",
+    "promote": "operands of several dtypes are converted to their common one; halves as in 'same'",
+    "float": "as 'promote', and integers become the default float dtype",
+    "keep": "any dtype, elements are only moved: nothing is converted",
+}
+PLACES = {
+    "tl": "a function of the package: tl.softmax",
+    "Tensor": "a method: x.softmax",
+    "Tensor_": "an in-place method: x.softmax_",
+    "F": "a function of tallow.nn.functional",
+    "linalg": "a function of tallow.linalg, and of the package under linalg_",
+    "special": "a function of tallow.special",
+}
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}  # PyTorch takes NumPy's words
+
+OPS: dict[str, Op] = {}
+
+
+class Op:
+    """An operation: its array function, the places where it is offered, and how it treats dtypes."""
+
+    __slots__ = ("dtypes", "function", "name", "names", "operands", "indices", "places", "required", "result", "spread", "view", "defaults")
+
+    def __init__(
+        self, function: Callable[..., Result], name: str, places: str, dtypes: str, view: bool, result: Callable[..., Any] | None
+    ) -> None:
+        if dtypes not in RULES or not set(places.split()) <= PLACES.keys():
+            raise ArgumentError(f"op {name}: dtypes={dtypes!r}, places={places!r}; dtypes is one of {list(RULES)}, places of {list(PLACES)}")
+        self.function = function
+        self.name = name
+        self.places = tuple(places.split())
+        self.dtypes = dtypes
+        self.view = view
+        self.result = result
+        parameters = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        annotations = [str(p.annotation) for p in parameters]
+        if all(p.annotation is p.empty for p in parameters):
+            annotations = ["Array" if p.default is p.empty else "" for p in parameters]
+        self.names = tuple(p.name for p in parameters)
+        self.defaults = tuple(p.default for p in parameters)
+        self.required = sum(p.default is p.empty for p in parameters)
+        self.operands = tuple((i, "Sequence" in a) for i, a in enumerate(annotations) if "Array" in a)
+        self.indices = tuple(i for i, a in enumerate(annotations) if "Index" in a)
+        self.spread = len(parameters) - 1 if annotations[-1] == "Ints" else None
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}{inspect.signature(self.function)}>"
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Arguments in the order of the signature, as far as given; what is keyword-only stays by name."""
+        values = list(args)
+        if self.spread is not None and len(values) > self.spread and not isinstance(values[self.spread], tuple | list):
+            values[self.spread :] = [tuple(values[self.spread :])]
+        if kwargs:
+            kwargs = {k if k in self.names else ALIASES.get(k, k): v for k, v in kwargs.items()}
+            last = max((self.names.index(k) for k in kwargs if k in self.names), default=-1)
+            for i in range(len(values), last + 1):
+                default = self.defaults[i]
+                value = kwargs.pop(self.names[i], default)
+                if value is inspect.Parameter.empty:
+                    raise ArgumentTypeError(f"{self.name}: missing argument {self.names[i]!r}; the signature is {self!r}")
+                values.append(value)
+        if len(values) < self.required:
+            raise ArgumentTypeError(f"{self.name}: missing argument {self.names[len(values)]!r}; the signature is {self!r}")
+        return values, kwargs
+
+
+def op(
+    places: str = "tl Tensor",
+    *,
+    name: str | None = None,
+    dtypes: str = "same",
+    view: bool = False,
+    result: Callable[..., Any] | None = None,
+) -> Callable[[Callable[..., Result]], Op]:
+    """File a function of arrays in `OPS`, and offer it at `places`.
+
+    Args:
+        places: words of `PLACES`; "" for an op that only other code applies.
+        name: the public name, where it is a Python keyword or another op's array function needs the plain one.
+        dtypes: a word of `RULES`.
+        view: the value shares the memory of the first operand.
+        result: makes the public result of an op with several outputs, such as a named tuple's class.
+
+    Raises: ArgumentError for a name that is taken.
+    """
+
+    def file(function: Callable[..., Result]) -> Op:
+        made = Op(function, name or function.__name__, places, dtypes, view, result)
+        if made.name in OPS:
+            raise ArgumentError(f"op {made.name!r} exists already, in {OPS[made.name].function.__module__}", mend="choose another name")
+        OPS[made.name] = made
+        return made
+
+    return file

@@ -1,0 +1,2 @@
+def tensor_repr(t):
+    return f"tensor({t.array!r})"

@@ -1,4 +1,4 @@
-from tests.cases import case, normal
+from cases import case, normal
 
 case("add", lambda m, a, b: m.add(a, b), normal(3, 4), normal(4))
 case("add", lambda m, a, b: m.add(a, b, alpha=2), normal(3, 1), normal(1, 4))

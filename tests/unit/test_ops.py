@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cases import Case, load_all
+from cases import Case, load_all
 
 import tallow as tl
 from tallow.ops import OPS

@@ -1,0 +1,62 @@
+"""Device "meta": tensors with a shape and a dtype, and no memory.
+
+A model made on it costs nothing, whatever its size; loading a checkpoint then puts the arrays of the file in place of
+these. Computing with a tensor that is still on it is an error, so a weight that was never loaded cannot go unnoticed.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tallow import devices
+from tallow.errors import DeviceError
+from tallow.kernels.table import PREFERENCE
+
+
+class MetaArray(np.ndarray[Any, Any]):
+    """One element, repeated by strides of zero to any shape."""
+
+    def __array_ufunc__(self, function: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _no_data(function.__name__)
+
+    def __array_function__(self, function: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _no_data(function.__name__)
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:
+    return np.broadcast_to(np.zeros((), dtype), shape).view(MetaArray)
+
+
+def _no_data(what: str) -> DeviceError:
+    return DeviceError(f"{what}: a tensor on device 'meta' has no data", mend="load the model's weights first")
+
+
+class _Meta:
+    type = "meta"
+    array_type = MetaArray
+    module = sys.modules[__name__]
+
+    def device_of(self, array: Any) -> devices.device:
+        return devices.device("meta")
+
+    def from_host(self, array: np.ndarray[Any, Any], target: devices.device) -> MetaArray:
+        return empty(array.shape, array.dtype)
+
+    def to_host(self, array: Any) -> NoReturn:
+        raise _no_data("copy")
+
+    def transfer(self, array: Any, target: devices.device) -> Any:
+        return array
+
+
+def register() -> None:
+    devices.register_backend(_Meta())
+    PREFERENCE["meta"] = ()
+
+
+def __getattr__(name: str) -> NoReturn:
+    """What an op asks of its array module."""
+    raise AttributeError(name) if name.startswith("__") else _no_data(name)

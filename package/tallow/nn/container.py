@@ -1,0 +1,151 @@
+"""Modules that hold modules: in a chain, in a list, under names."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from tallow.errors import ArgumentTypeError, DimensionError
+from tallow.nn.module import Module
+
+
+class _Numbered(Module):
+    """Children named "0", "1", ... and reached by index."""
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __contains__(self, module: object) -> bool:
+        return any(child is module for child in self._modules.values())
+
+    def _key(self, index: int) -> str:
+        length = len(self._modules)
+        if not -length <= index < length:
+            raise DimensionError(f"index {index} is out of range of {type(self).__name__} of length {length}")
+        return next(islice(self._modules, index % length, None))
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return type(self)(*_arguments(self, list(self)[index]))
+        return self._modules[self._key(index)]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, self._key(index), module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        removed = [self._key(i) for i in (range(len(self))[index] if isinstance(index, slice) else [index])]
+        kept = [child for key, child in self._modules.items() if key not in removed]
+        self._modules = {str(i): child for i, child in enumerate(kept)}
+
+    def append(self, module: Module) -> Any:
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Any:
+        for module in modules:
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Any:
+        children = list(self)
+        children.insert(index, module)
+        self._modules.clear()
+        return self.extend(children)
+
+
+class Sequential(_Numbered):
+    """Each module is called with the result of the one before it.
+
+    Args:    as torch.nn.Sequential: modules, or one ordered dict of them
+    """
+
+    def __init__(self, *modules: Any) -> None:
+        super().__init__()
+        if len(modules) == 1 and isinstance(modules[0], Mapping):
+            for name, module in modules[0].items():
+                self.add_module(name, module)
+        else:
+            self.extend(modules)
+
+    def forward(self, input: Any) -> Any:
+        for module in self:
+            input = module(input)
+        return input
+
+
+class ModuleList(_Numbered):
+    """A list whose modules are part of the model. It computes nothing itself.
+
+    Args:    as torch.nn.ModuleList
+    """
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        self.extend(() if modules is None else modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __iadd__(self, other: Iterable[Module]) -> ModuleList:
+        self.extend(other)
+        return self
+
+
+def _arguments(container: _Numbered, children: list[Module]) -> list[Any]:
+    return children if isinstance(container, Sequential) else [children]
+
+
+class ModuleDict(Module):
+    """A dict whose modules are part of the model. It computes nothing itself.
+
+    Args:    as torch.nn.ModuleDict
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._modules
+
+    def keys(self) -> Iterable[str]:
+        return self._modules.keys()
+
+    def values(self) -> Iterable[Any]:
+        return self._modules.values()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        return self._modules.items()
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        if not isinstance(modules, Mapping | Iterable):
+            raise ArgumentTypeError(f"ModuleDict.update takes a mapping or pairs, not {type(modules).__name__}")
+        for key, module in OrderedDict(modules).items():
+            self[key] = module
+
+    def pop(self, key: str) -> Any:
+        return self._modules.pop(key)
+
+    def clear(self) -> None:
+        self._modules.clear()

@@ -1,0 +1,59 @@
+"""Layers that multiply by a matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.nn import functional as F
+from tallow.nn import init
+from tallow.nn.module import Module
+from tallow.nn.parameter import empty_parameter
+from tallow.tensor import Tensor
+
+
+class Identity(Module):
+    """Returns its argument, whatever it was made with.
+
+    Args:    as torch.nn.Identity
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input
+
+
+class Linear(Module):
+    """An affine map of the last axis.
+
+    y = x · weightᵀ + bias
+
+    Args:    as torch.nn.Linear
+    Shapes:  x (..., in_features) -> (..., out_features);  weight (out_features, in_features);  bias (out_features)
+    Dtypes:  any float, the same for x and the parameters
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = empty_parameter(out_features, in_features, device=device, dtype=dtype)
+        self.bias = empty_parameter(out_features, device=device, dtype=dtype) if bias else None
+        if self.weight.device.type != "meta":
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw both from U(-1/√in_features, 1/√in_features), as PyTorch does."""
+        bound = self.in_features**-0.5 if self.in_features else 0.0
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

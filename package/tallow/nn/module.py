@@ -1,0 +1,416 @@
+"""Module: the base of all layers and models."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from tallow import devices, dtypes
+from tallow.autograd.graph import bump
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, DeviceError, MissingNameError
+from tallow.nn.parameter import Buffer, Parameter
+from tallow.tensor import RemovableHandle, Tensor, wrap
+
+M = TypeVar("M", bound="Module")
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict(strict=False)` did not find in the state dict, and what it had no use for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Module:
+    """A layer or a model: parameters, buffers and other modules under names, and a `forward`.
+
+    What is assigned to an attribute is filed by its kind, so that `parameters`, `state_dict`, `to` and `train` reach it
+    at any depth. A subclass calls `super().__init__()` before it assigns.
+
+    Args:    as torch.nn.Module
+    Example:
+        class Scale(Module):
+            def __init__(self, size):
+                super().__init__()
+                self.weight = Parameter(tl.ones(size))
+
+            def forward(self, x):
+                return x * self.weight
+    """
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+    _non_persistent_buffers_set: set[str]
+    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _forward_hooks: dict[int, Callable[..., Any]]
+
+    def __init__(self) -> None:
+        self.__dict__.update(  # __setattr__ needs these to be there
+            training=True,
+            _parameters={},
+            _buffers={},
+            _modules={},
+            _non_persistent_buffers_set=set(),
+            _forward_pre_hooks={},
+            _forward_hooks={},
+        )
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no forward; define it, or call one of its children")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._forward_pre_hooks and not self._forward_hooks:
+            return self.forward(*args, **kwargs)
+        for hook in list(self._forward_pre_hooks.values()):
+            changed = hook(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        result = self.forward(*args, **kwargs)
+        for hook in list(self._forward_hooks.values()):
+            changed = hook(self, args, result)
+            result = result if changed is None else changed
+        return result
+
+    # ---------------------------------------------------------------------------------------------------- attributes
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_modules" not in self.__dict__:
+            if isinstance(value, Parameter | Buffer | Module):
+                where = f"{type(self).__name__}.{name}"
+                raise ArgumentError(
+                    f"{where} was assigned before Module.__init__", mend="call super().__init__() first"
+                )
+            object.__setattr__(self, name, value)
+        elif isinstance(value, Parameter):
+            self._file(self._parameters, name, value)
+        elif isinstance(value, Module):
+            self._file(self._modules, name, value)
+        elif isinstance(value, Buffer):
+            self.register_buffer(name, value, persistent=value.persistent)
+        elif name in self._parameters:
+            self._reassign(self._parameters, name, value, "a Parameter")
+        elif name in self._modules:
+            self._reassign(self._modules, name, value, "a Module")
+        elif name in self._buffers:
+            if not isinstance(value, Tensor | None):
+                raise ArgumentTypeError(f"cannot assign {type(value).__name__} as buffer {name!r}; expected a Tensor")
+            self._buffers[name] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def _file(self, kind: dict[str, Any], name: str, value: Any) -> None:
+        for other in (self._parameters, self._buffers, self._modules, self.__dict__):
+            if other is not kind:
+                other.pop(name, None)
+        kind[name] = value
+
+    def _reassign(self, kind: dict[str, Any], name: str, value: Any, expected: str) -> None:
+        if value is not None:
+            what = f"cannot assign {type(value).__name__} as {name!r}; expected {expected} or None"
+            raise ArgumentTypeError(what, mend=f"del self.{name} first")
+        kind[name] = None
+
+    def __getattr__(self, name: str) -> Any:
+        for kind in ("_parameters", "_modules", "_buffers"):
+            found = self.__dict__.get(kind, ())
+            if name in found:
+                return found[name]
+        raise MissingNameError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        for kind in (self._parameters, self._modules, self._buffers):
+            if name in kind:
+                del kind[name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        self._check_name(name)
+        if not isinstance(param, Parameter | None):
+            raise ArgumentTypeError(f"register_parameter {name!r}: {type(param).__name__} is not a Parameter or None")
+        self._file(self._parameters, name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        self._check_name(name)
+        if not isinstance(tensor, Tensor | None):
+            raise ArgumentTypeError(f"register_buffer {name!r}: {type(tensor).__name__} is not a Tensor or None")
+        self._file(self._buffers, name, tensor)
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        self._check_name(name)
+        if not isinstance(module, Module | None):
+            raise ArgumentTypeError(f"register_module {name!r}: {type(module).__name__} is not a Module or None")
+        self._file(self._modules, name, module)
+
+    add_module = register_module
+
+    def _check_name(self, name: str) -> None:
+        if not isinstance(name, str) or not name or "." in name:
+            raise ArgumentError(f"{name!r} cannot name a part of a module", mend="use a string without a dot")
+        if hasattr(type(self), name) or (name in self.__dict__):
+            raise ArgumentError(f"{type(self).__name__} has an attribute {name!r} already", mend="choose another name")
+
+    # ------------------------------------------------------------------------------------------------------ traversal
+
+    def children(self) -> Iterator[Module]:
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def modules(self) -> Iterator[Module]:
+        for _, module in self.named_modules():
+            yield module
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, each once, parents first."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, _join(prefix, name), remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        yield from self._named_members("_parameters", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        yield from self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def _named_members(
+        self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
+        seen = set()
+        owners = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in owners:
+            for name, member in getattr(module, kind).items():
+                if member is not None and not (remove_duplicate and id(member) in seen):
+                    seen.add(id(member))
+                    yield _join(path, name), member
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a dotted path; "" is this one.
+
+        Raises:  MissingNameError when a name on the way is absent, or no module
+        """
+        module = self
+        for name in target.split(".") if target else ():
+            found = module._modules.get(name)
+            if found is None:
+                raise MissingNameError(f"{type(module).__name__} has no submodule {name!r}, asked for as {target!r}")
+            module = found
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        return self._get_member("_parameters", target)  # type: ignore[no-any-return]
+
+    def get_buffer(self, target: str) -> Tensor:
+        return self._get_member("_buffers", target)  # type: ignore[no-any-return]
+
+    def _get_member(self, kind: str, target: str) -> Any:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if getattr(owner, kind).get(name) is None:
+            where = f"{type(owner).__name__} has no {name!r} among its {kind[1:]}"
+            raise MissingNameError(f"{where}, asked for as {target!r}")
+        return getattr(owner, kind)[name]
+
+    # ---------------------------------------------------------------------------------------------------------- modes
+
+    def train(self: M, mode: bool = True) -> M:
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self: M) -> M:
+        return self.train(False)
+
+    def requires_grad_(self: M, requires_grad: bool = True) -> M:
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for parameter in self.parameters():
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad is not None:
+                parameter.grad.array[...] = 0
+
+    # ----------------------------------------------------------------------------------------------------- conversion
+
+    def apply(self: M, fn: Callable[[Module], Any]) -> M:
+        """Call `fn` with every module below, children first, and at last with this one."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self: M, fn: Callable[[Tensor], Tensor]) -> M:
+        """Replace the array of every parameter, its gradient, and every buffer; the objects stay the same."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.array = fn(tensor).array
+            if tensor.grad is not None:
+                tensor.grad.array = fn(tensor.grad).array
+        return self
+
+    def to(self: M, *args: Any, device: Any = None, dtype: Any = None) -> M:
+        """Move to a device and convert to a floating dtype, in place: `to("cuda")`, `to(tl.float16)`, `to(tensor)`.
+
+        Integer and boolean tensors move, but keep their dtype.
+        """
+        for arg in args:
+            if isinstance(arg, Tensor):
+                device, dtype = arg.device, arg.dtype
+            elif isinstance(arg, dtypes.dtype):
+                dtype = arg
+            else:
+                device = arg
+        if dtype is not None and not dtype.is_floating_point:
+            raise ArgumentTypeError(f"Module.to: {dtype} is no floating-point dtype", mend="convert single tensors")
+        target = None if device is None else devices.device(device)
+
+        def convert(tensor: Tensor) -> Tensor:
+            array = tensor.array if target is None else devices.move(tensor.array, target)
+            return wrap(dtypes.cast(array, dtype) if dtype is not None and tensor.is_floating_point() else array)
+
+        return self._apply(convert)
+
+    def type(self: M, dst_type: dtypes.dtype) -> M:
+        return self.to(dst_type)
+
+    def float(self: M) -> M:
+        return self.to(dtypes.float32)
+
+    def double(self: M) -> M:
+        return self.to(dtypes.float64)
+
+    def half(self: M) -> M:
+        return self.to(dtypes.float16)
+
+    def bfloat16(self: M) -> M:
+        return self.to(dtypes.bfloat16)
+
+    def cpu(self: M) -> M:
+        return self.to("cpu")
+
+    def cuda(self: M, device: int | None = None) -> M:
+        return self.to(devices.device("cuda", device))
+
+    # ---------------------------------------------------------------------------------------------------------- state
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Tensor]:
+        """Parameters and persistent buffers by dotted name, sharing memory with the module.
+
+        Args:  keep_vars: give the parameters themselves, instead of detached tensors
+        """
+        state: OrderedDict[str, Tensor] = OrderedDict()
+        for path, module in self.named_modules(prefix=prefix.removesuffix("."), remove_duplicate=False):
+            for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+                if tensor is not None and name not in module._non_persistent_buffers_set:
+                    state[_join(path, name)] = tensor if keep_vars else tensor.detach()
+        return state
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Tensor], strict: bool = True, assign: bool = False, *, source: str = "state dict"
+    ) -> IncompatibleKeys:
+        """Take the values of `state_dict`: everything or, on an error, nothing.
+
+        Args:
+            strict: missing and unexpected names are errors; if not, they are returned.
+            assign: use the tensors' own memory instead of copying into the module's; dtype and device become theirs.
+                Needed for a module on device "meta", which has no memory to copy into.
+            source: where the state comes from, for the error message.
+
+        Raises:  CheckpointError with every name that is missing, unexpected or of another shape
+        """
+        own = self.state_dict(keep_vars=True)
+        for name, value in state_dict.items():
+            if not isinstance(value, Tensor):
+                raise ArgumentTypeError(f"{source}: {name!r} is {type(value).__name__}, not a Tensor")
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        misshapen = [name for name in own if name in state_dict and state_dict[name].shape != own[name].shape]
+        if misshapen or (strict and (missing or unexpected)):
+            lines = [f"{source} does not fit {self._summary()}"]
+            lines += [f"  missing      {name}" for name in missing if strict]
+            lines += [f"  unexpected   {name}" for name in unexpected if strict]
+            for name in misshapen:
+                theirs, ours = tuple(state_dict[name].shape), tuple(own[name].shape)
+                lines.append(f"  wrong shape  {name}: file {theirs}, model {ours}")
+            raise CheckpointError("\n".join(lines), mend="make the model with the sizes the weights were saved with")
+        for name, tensor in own.items():
+            if name in state_dict:
+                _take(tensor, state_dict[name], assign)
+        return IncompatibleKeys(missing, unexpected)
+
+    def _summary(self) -> str:
+        """One line that names this module in an error."""
+        return f"{type(self).__name__}({self.extra_repr()})"
+
+    # ---------------------------------------------------------------------------------------------------------- hooks
+
+    def register_forward_pre_hook(self, hook: Callable[[Module, tuple[Any, ...]], Any]) -> RemovableHandle:
+        """Call `hook(module, args)` before each forward; what it returns, if anything, replaces the arguments."""
+        return RemovableHandle(self._forward_pre_hooks, hook)
+
+    def register_forward_hook(self, hook: Callable[[Module, tuple[Any, ...], Any], Any]) -> RemovableHandle:
+        """Call `hook(module, args, result)` after each forward; what it returns, if anything, replaces the result."""
+        return RemovableHandle(self._forward_hooks, hook)
+
+    # ------------------------------------------------------------------------------------------------------- printing
+
+    def extra_repr(self) -> str:
+        """The arguments to show between the parentheses of `repr`."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr().splitlines()
+        lines = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        if not lines and len(extra) <= 1:
+            return f"{type(self).__name__}({''.join(extra)})"
+        return f"{type(self).__name__}(\n  " + "\n  ".join([*extra, *lines]) + "\n)"
+
+
+def _take(tensor: Tensor, value: Tensor, assign: bool) -> None:
+    if assign:
+        tensor.array = value.array
+        return
+    if tensor.device.type == "meta":
+        raise DeviceError("load_state_dict: the module is on device 'meta', without memory", mend="pass assign=True")
+    tensor.array[...] = devices.move(dtypes.cast(value.array, tensor.dtype), tensor.device)
+    bump(tensor)
+
+
+def _join(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name

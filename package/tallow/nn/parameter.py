@@ -1,0 +1,45 @@
+"""Parameters and buffers: tensors that a Module files when they are assigned to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow import devices, dtypes
+from tallow.errors import ArgumentTypeError
+from tallow.tensor import Tensor
+
+
+class Parameter(Tensor):
+    """A tensor to be learned. Assigned to a Module it appears in `parameters()`; it requires grad unless told not to.
+
+    Args:    as torch.nn.Parameter
+    """
+
+    def __init__(self, data: Tensor, requires_grad: bool = True) -> None:
+        if not isinstance(data, Tensor):
+            raise ArgumentTypeError(f"Parameter of {type(data).__name__}", mend="pass a Tensor: tl.tensor(...)")
+        super().__init__(data.array, requires_grad=requires_grad)
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+
+class Buffer(Tensor):
+    """A tensor that belongs to a Module's state but is not learned, such as a running mean.
+
+    Args:    as torch.nn.Buffer; persistent: whether it is part of `state_dict`
+    """
+
+    def __init__(self, data: Tensor, *, persistent: bool = True) -> None:
+        if not isinstance(data, Tensor):
+            raise ArgumentTypeError(f"Buffer of {type(data).__name__}", mend="pass a Tensor: tl.tensor(...)")
+        super().__init__(data.array)
+        self.persistent = persistent
+
+
+def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Parameter:
+    """A parameter to be filled by its layer. On device "meta" it takes no memory, and has none to be filled."""
+    storage = (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).storage
+    target = devices.device("cpu" if device is None else device)
+    array = devices.get_backend(target.type).module.empty(shape, storage)
+    return Parameter(Tensor(devices.move(array, target)))

@@ -12,6 +12,7 @@ token takes less than a millisecond.
 from __future__ import annotations
 
 import codecs
+import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.errors import ArgumentError, NumericError
+from tallow.random import Generator
 
 Logits: TypeAlias = npt.NDArray[np.float32]
 Sample: TypeAlias = Callable[[Logits, Sequence[int]], int]
@@ -139,13 +141,12 @@ class Sampler:
         _require(
             0 < repetition_penalty < float("inf"), "repetition_penalty", repetition_penalty, "more than 0; 1 is off"
         )
-        _require(seed is None or seed >= 0, "seed", seed, "0 or more")
         self.temperature = temperature
         self.top_k = top_k
         self.top_p = top_p
         self.repetition_penalty = repetition_penalty
-        self.seed = int(np.random.SeedSequence().entropy % 2**32) if seed is None else seed  # type: ignore[operator]
-        self._random = np.random.Generator(np.random.PCG64(self.seed))
+        self.seed = secrets.randbits(32) if seed is None else seed
+        self._random = Generator().manual_seed(self.seed).numpy
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int] = ()) -> int:
         if self.repetition_penalty != 1 and tokens:

@@ -40,7 +40,7 @@ class Variant:
 
 def _wasm(name: str, cpu: str) -> Variant:
     link = "wasm-ld -shared --experimental-pic --no-entry --import-memory --export-dynamic --strip-all"
-    return Variant(f"tallow-{name}.so", ("-target", "wasm32-emscripten", f"-mcpu={cpu}"), tuple(link.split()))
+    return Variant(f"tallow-{name}.wasm", ("-target", "wasm32-emscripten", f"-mcpu={cpu}"), tuple(link.split()))
 
 
 def _native(name: str, *cpu: str) -> Variant:

@@ -18,7 +18,7 @@ import tallow
 from support.places import ROOT
 
 MAX_BYTES = 2_000_000
-WASM = {"tallow/kernels/lib/tallow-wasm-simd128.so", "tallow/kernels/lib/tallow-wasm-relaxed-simd.so"}
+WASM = {"tallow/kernels/lib/tallow-wasm-simd128.wasm", "tallow/kernels/lib/tallow-wasm-relaxed-simd.wasm"}
 
 
 def names(wheel: Path) -> set[str]:

@@ -89,12 +89,12 @@ def function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
 
 
 def _load_wasm() -> tuple[ctypes.CDLL, str]:
-    if not (FOLDER / "tallow-wasm-simd128.so").exists():
+    if not (FOLDER / "tallow-wasm-simd128.wasm").exists():
         raise KernelUnavailable(NOT_BUILT)
     try:
-        return ctypes.CDLL(str(FOLDER / "tallow-wasm-relaxed-simd.so")), "wasm relaxed-simd"
+        return ctypes.CDLL(str(FOLDER / "tallow-wasm-relaxed-simd.wasm")), "wasm relaxed-simd"
     except OSError:  # this engine does not know relaxed SIMD (Node 20 does not): it refuses to compile the module
-        return ctypes.CDLL(str(FOLDER / "tallow-wasm-simd128.so")), "wasm simd128"
+        return ctypes.CDLL(str(FOLDER / "tallow-wasm-simd128.wasm")), "wasm simd128"
 
 
 def _load_native() -> tuple[ctypes.CDLL, str]:

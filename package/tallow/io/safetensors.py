@@ -14,6 +14,7 @@ Source:  https://github.com/huggingface/safetensors/blob/v0.5.3/README.md#format
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,6 +31,8 @@ from tallow.io.source import Bytes, Path, Source, open_source
 from tallow.tensor import Tensor
 
 MAX_HEADER_BYTES = 100_000_000
+MAX_DEPTH = 3  # {"name": {"shape": [...]}}
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 MAX_DIMENSIONS = 64  # NumPy's
 
 DTYPES = {
@@ -174,11 +177,21 @@ def _json_object(text: bytes, name: str) -> dict[str, Any]:
     if text[:1] != b"{":
         raise CheckpointError(f"{name}: the header is not a JSON object", mend="this is no safetensors file")
     try:
+        if (depth := _depth(text)) > MAX_DEPTH:  # in WASM, deep recursion kills the interpreter before Python notices
+            raise ValueError(f"it nests {depth} levels deep, the format {MAX_DEPTH}")
         return json.loads(text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
         raise CheckpointError(f"{name}: the header is not UTF-8: {error}") from error
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{name}: the header is not valid JSON: {error}") from error
+
+
+def _depth(text: bytes) -> int:
+    """How deep the brackets outside of strings nest."""
+    plain = np.frombuffer(_STRING.sub(b"", text), np.uint8)
+    opening = (plain == ord("{")) | (plain == ord("["))
+    closing = (plain == ord("}")) | (plain == ord("]"))
+    return int(np.cumsum(opening.astype(np.int32) - closing, dtype=np.int32).max(initial=0))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def test_unit_suite_in_pyodide(
         "files": {"/checkout/pyproject.toml": (places.ROOT / "pyproject.toml").read_text()},
         "env": {"TALLOW_TEST_DATA": "/data"},
         "cwd": "/checkout",
-        "args": ["tests/unit", "-q", "-p", "no:cacheprovider", "--junitxml=/report/junit.xml"],
+        "args": ["tests/unit", "-v", "-p", "no:cacheprovider", "--junitxml=/report/junit.xml"],
     }
     config_file = tmp_path / "config.json"
     config_file.write_text(json.dumps(config))

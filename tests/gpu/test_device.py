@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import tallow_cuda
 
 import tallow as tl
+import tallow_cuda
 from tallow import devices
 from tallow.errors import DeviceError
 
@@ -81,7 +81,7 @@ def test_stale_saved_value_is_noticed(cuda: str) -> None:
     x = tl.ones(3, device=cuda, requires_grad=True)
     y = x.exp()
     y.add_(1)
-    with pytest.raises(RuntimeError, match="in-?place"):
+    with pytest.raises(RuntimeError, match=r"in-?place"):
         y.sum().backward()
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
 from support.places import ROOT
 
 PACKAGE = ROOT / "package" / "tallow"
@@ -23,7 +22,7 @@ LAYERS = (
     ("devices",),
     ("kernels",),
     ("ops",),
-    ("autograd", "tensor", "size", "printing", "apply", "offer", "creation", "meta", "random"),
+    ("autograd", "tensor", "size", "printing", "apply", "offer", "creation", "functions", "meta", "random"),
     ("nn", "optim", "data", "text", "audio", "io"),
     ("models", "generation", "hub"),
     ("tallow",),

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-
 from support.places import ROOT
 
 

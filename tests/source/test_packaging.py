@@ -13,9 +13,9 @@ from email.message import Message
 from pathlib import Path
 
 import pytest
+from support.places import ROOT
 
 import tallow
-from support.places import ROOT
 
 MAX_BYTES = 2_000_000
 WASM = {"tallow/kernels/lib/tallow-wasm-simd128.wasm", "tallow/kernels/lib/tallow-wasm-relaxed-simd.wasm"}

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-
 from support.places import ROOT
 
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.DOTALL | re.MULTILINE)

@@ -13,22 +13,19 @@ import numpy as np
 
 from tallow import devices, dtypes
 from tallow.autograd.graph import (
-    FLOAT32,
-    Edge,
-    Node,
-    View,
-    bump,
+    Output,
     check_inplace,
-    counter_of,
     edge_to,
-    guard,
-    owner_id,
+    gradient_dtype,
+    make_node,
+    note_write,
     rebase,
-    unshare,
 )
 from tallow.autograd.modes import mode
-from tallow.dtypes import BF16, F16, HALVES, Array
-from tallow.errors import ArgumentTypeError, DeviceError, DtypeError, ShapeError, TallowError
+from tallow.autograd.views import View
+from tallow.autograd.writes import owner_of, unshare
+from tallow.dtypes import BF16, F16, HALVES
+from tallow.errors import ArgumentTypeError, DeviceError, DtypeError, GraphError, ShapeError, TallowError
 from tallow.ops.table import Op
 from tallow.tensor import Tensor, wrap
 
@@ -138,7 +135,10 @@ def _on_one_device(op: Op, values: list[Any]) -> list[Any]:
     found = list(dict.fromkeys(devices.device_of(a) for a in arrays if a.ndim or devices.device_of(a) != devices.CPU))
     if len(found) > 1:
         names = " and ".join(map(str, found))
-        raise DeviceError(f"{op.name}: expected all tensors to be on the same device, found {names}", mend="move them with .to(device)")
+        raise DeviceError(
+            f"{op.name}: expected all tensors to be on the same device, found {names}",
+            mend="move them with .to(device)",
+        )
     if not found:
         return values
     return [devices.move(v, found[0]) if hasattr(v, "dtype") else v for v in values]
@@ -147,7 +147,9 @@ def _on_one_device(op: Op, values: list[Any]) -> list[Any]:
 def _same_dtype(op: Op, values: list[Any]) -> list[Any]:
     found = list(dict.fromkeys(dtypes.dtype_of(v).name for v in values if hasattr(v, "dtype")))
     if len(found) > 1:
-        raise DtypeError(f"{op.name}: expected operands of one dtype, got {' and '.join(found)}", mend="convert with .to(dtype)")
+        raise DtypeError(
+            f"{op.name}: expected operands of one dtype, got {' and '.join(found)}", mend="convert with .to(dtype)"
+        )
     return values
 
 
@@ -176,7 +178,11 @@ def compute(op: Op, ready: Prepared) -> tuple[Any, Any]:
 
 
 def _round(value: Any, half: dtypes.dtype) -> Any:
-    return dtypes.cast(np.asarray(value) if isinstance(value, np.generic) else value, half) if value.dtype == np.float32 else value
+    return (
+        dtypes.cast(np.asarray(value) if isinstance(value, np.generic) else value, half)
+        if value.dtype == np.float32
+        else value
+    )
 
 
 def _failure(op: Op, ready: Prepared, error: Exception) -> str:
@@ -223,9 +229,8 @@ def _output(value: Any, tensors: Sequence[Tensor | None]) -> Tensor:
 
 def _note_view(op: Op, ready: Prepared, output: Tensor) -> None:
     source = ready.tensors[0]
-    if source is None or owner_id(source.array) != owner_id(output.array):
+    if source is None or owner_of(source.array) is not owner_of(output.array):
         return
-    output._counter = counter_of(source)
     output._base = source if source._base is None else source._base
     output._base_node = output._base._node
     if mode.recording:
@@ -234,19 +239,28 @@ def _note_view(op: Op, ready: Prepared, output: Tensor) -> None:
         output._view = View(lambda array: op.function(array, *rest, **kwargs)[0], source._view)
 
 
-def _record(name: str, backward: Callable[..., Any], tensors: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> None:
+def _record(
+    name: str, backward: Callable[..., Any], tensors: Sequence[Tensor | None], outputs: Sequence[Tensor]
+) -> None:
     """Put the op on the tape, if any operand turns out to need a gradient."""
     edges = [None if t is None else edge_to(t) for t in tensors]
-    if not any(edges):
+    if not any(edge is not None for edge in edges):
         return
-    guards = [guard(t) for t in tensors if t is not None]
-    node = Node(name, backward, edges, guards)
-    for index, output in enumerate(outputs):
-        guards.append(guard(output))
-        if output.array.dtype.kind == "f" or output.array.dtype == BF16:
-            output._node, output._index, output._requires_grad = node, index, True
-    if len(outputs) > 1:
-        node.outputs = [(y.array.shape, FLOAT32 if y.array.dtype in HALVES else y.array.dtype) for y in outputs]
+    if any(t is not None and t._inference for t in tensors):
+        raise GraphError(
+            f"{name}: a tensor made in inference_mode cannot take part in a recorded op",
+            mend="clone it outside of inference_mode, or make it under no_grad instead",
+        )
+    if len(outputs) == 1:
+        array = outputs[0].array
+        outputs[0]._node = make_node(name, backward, edges, array.shape, gradient_dtype(array))
+        outputs[0]._requires_grad = True
+        return
+    node = make_node(name, backward, edges, (), gradient_dtype(outputs[0].array))
+    node.outputs = [(y.array.shape, gradient_dtype(y.array)) for y in outputs]
+    for index, (output, (shape, dtype)) in enumerate(zip(outputs, node.outputs, strict=True)):
+        if dtype.kind == "f":
+            output._node, output._requires_grad = Output(node, index, shape, dtype), True
 
 
 def apply_inplace(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -262,7 +276,7 @@ def apply_inplace(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_inplace(target, name)
     value, backward = compute(op, ready)
     _write(name, target, value, backward if recording else None)
-    bump(target)
+    note_write(target)
     if recording:
         if backward is None:
             target.detach_()
@@ -275,13 +289,17 @@ def apply_inplace(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def _write(name: str, target: Tensor, value: Any, backward: Any) -> None:
     array = target.array
     if value.shape != array.shape:
-        raise ShapeError(f"{name}: output with shape {tuple(array.shape)} doesn't match the broadcast shape {tuple(value.shape)}")
+        raise ShapeError(
+            f"{name}: output with shape {tuple(array.shape)} doesn't match the broadcast shape {tuple(value.shape)}"
+        )
     source = dtypes.dtype_of(value)
     if not dtypes.can_cast(source, target.dtype):
-        raise DtypeError(f"{name}: result type {source.name} can't be cast to the desired output type {target.dtype.name}")
+        raise DtypeError(
+            f"{name}: result type {source.name} can't be cast to the desired output type {target.dtype.name}"
+        )
     if not getattr(array.flags, "writeable", True):
         raise ShapeError(
-            f"{name}: the memory cannot be written: it is expanded, so that several elements share a place, or it is a file's",
+            f"{name}: the memory cannot be written: expanded, with elements that share a place, or a file's",
             mend="clone() the tensor before writing to it",
         )
     if backward is not None:
@@ -289,11 +307,24 @@ def _write(name: str, target: Tensor, value: Any, backward: Any) -> None:
     array[...] = dtypes.cast(value, target.dtype)
 
 
+def _record_two(name: str, backward: Callable[..., Any], a: Tensor, b: Tensor | None, made: Tensor) -> None:
+    """`_record` for the usual case of two operands, neither of them a view."""
+    if a._base is not None or a._inference or (b is not None and (b._base is not None or b._inference)):
+        _record(name, backward, (a, b), (made,))
+        return
+    edge_a = (a._node or a) if a._requires_grad else None
+    edge_b = (b._node or b) if b is not None and b._requires_grad else None
+    array = made.array
+    made._node = make_node(name, backward, (edge_a, edge_b), array.shape, array.dtype)
+    made._requires_grad = True
+
+
 def binary_operator(op: Op) -> Callable[[Any, Any], Any]:
     """`apply(op, a, b)` for use as an operator: quick for operands of one dtype, and NotImplemented for strangers."""
     function = op.function
     integers_stay = op.dtypes == "promote"
     ndarray = np.ndarray
+    name = op.name
 
     def operator(self: Tensor, other: Any) -> Any:
         a = self.array
@@ -302,7 +333,7 @@ def binary_operator(op: Op) -> Callable[[Any, Any], Any]:
             b = other.array
             if b.dtype is not dtype or type(a) is not ndarray or type(b) is not ndarray:
                 return apply(op, self, other)
-            if dtype.kind != "f" and not integers_stay or dtype is F16 or dtype is BF16:
+            if (dtype.kind != "f" and not integers_stay) or dtype is F16 or dtype is BF16:
                 return apply(op, self, other)
             tracked = other._requires_grad or other._base is not None
         elif type(other) is float or type(other) is int:
@@ -323,7 +354,7 @@ def binary_operator(op: Op) -> Callable[[Any, Any], Any]:
         made.array = value if type(value) is ndarray else np.asarray(value)
         if mode.recording:
             if (tracked or self._requires_grad or self._base is not None) and backward is not None:
-                _record(op.name, backward, (self, other), (made,))
+                _record_two(name, backward, self, other, made)
         elif mode.inference:
             made._inference = True
         return made

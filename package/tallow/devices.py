@@ -1,14 +1,13 @@
 """Devices: where arrays live, and which array library serves them.
 
-`cpu` is NumPy. Any other device is served by a `Backend` that registers itself here; `cuda` is looked for in the package
-`tallow_cuda` on first use. Nothing above this module knows which library an array comes from.
+`cpu` is NumPy. Any other device is served by a `Backend` that registers itself here; `cuda` is looked for in the
+package `tallow_cuda` on first use. Nothing above this module knows which library an array comes from.
 """
 
 from __future__ import annotations
 
 import importlib
 import re
-from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,16 +21,19 @@ class device:
 
     __slots__ = ("index", "type")
 
+    type: str
+    index: int | None
+
     def __init__(self, type: str | int | device, index: int | None = None) -> None:
         if isinstance(type, device):
-            type, index = type.type, type.index
+            type, index = str(type), None
         elif isinstance(type, int):
             type, index = "cuda", type
         match = re.fullmatch(r"([a-z_]+)(?::(\d+))?", type)
         if match is None or (match[2] and index is not None):
             raise DeviceError(f"{type!r} does not name a device", mend="use 'cpu', 'cuda' or 'cuda:1'")
-        self.type: str = match[1]
-        self.index: int | None = int(match[2]) if match[2] else index
+        self.type = match[1]
+        self.index = int(match[2]) if match[2] else index
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}'" + ("" if self.index is None else f", index={self.index}") + ")"
@@ -53,8 +55,8 @@ class Backend(Protocol):
     """What an array library must offer to serve a device."""
 
     type: str
-    array_type: type
-    module: ModuleType  # the NumPy-like module whose functions take these arrays
+    array_type: Any  # the class of its arrays
+    module: Any  # the NumPy-like module whose functions take these arrays
 
     def device_of(self, array: Array) -> device: ...
     def from_host(self, array: np.ndarray[Any, Any], target: device) -> Array: ...
@@ -74,14 +76,14 @@ class _Cpu:
         return array
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
-        return array  # type: ignore[no-any-return]
+        return array
 
     def transfer(self, array: Array, target: device) -> Array:
         return array
 
 
 CPU = device("cpu")
-PROVIDERS = {"cuda": "tallow_cuda"}  # device type -> the package that registers it when imported
+PROVIDERS = {"cuda": "tallow_cuda", "meta": "tallow.meta"}  # device type -> the package that registers it when imported
 _BY_TYPE: dict[str, Backend] = {}
 _BY_ARRAY: dict[type, Backend] = {}
 

@@ -53,6 +53,8 @@ class dtype:
         return self.name  # pickled by name, so that identity survives
 
 
+Dtype = dtype  # for annotations where the lower-case name means something else
+
 float64 = dtype("float64", np.dtype(np.float64), 2)
 float32 = dtype("float32", np.dtype(np.float32), 2)
 float16 = dtype("float16", np.dtype(np.float16), 2)
@@ -138,7 +140,7 @@ def cast(array: Array, to: dtype) -> Array:
 
 
 def promote_types(a: dtype, b: dtype) -> dtype:
-    """The smallest dtype that both convert to, by PyTorch's table: a float wins over any integer, whatever its width."""
+    """The smallest dtype that both convert to: a float wins over any integer, whatever its width."""
     if a is b:
         return a
     if a.category != b.category:
@@ -197,7 +199,7 @@ def scalar_dtype(value: Any) -> dtype:
 class finfo:
     """Limits of a floating-point dtype, as torch.finfo."""
 
-    dtype: dtype
+    dtype: Dtype
     bits: builtins.int
     eps: builtins.float
     max: builtins.float
@@ -206,7 +208,7 @@ class finfo:
     smallest_normal: builtins.float
     resolution: builtins.float
 
-    def __init__(self, d: dtype | None = None) -> None:
+    def __init__(self, d: Dtype | None = None) -> None:
         d = get_default_dtype() if d is None else d
         if not d.is_floating_point:
             raise ArgumentTypeError(f"finfo: {d} is not a floating-point dtype", mend="use tl.iinfo")
@@ -225,14 +227,16 @@ class finfo:
 class iinfo:
     """Limits of an integer dtype, as torch.iinfo."""
 
-    dtype: dtype
+    dtype: Dtype
     bits: builtins.int
     max: builtins.int
     min: builtins.int
 
-    def __init__(self, d: dtype) -> None:
+    def __init__(self, d: Dtype) -> None:
         if d.category != 1:
             raise ArgumentTypeError(f"iinfo: {d} is not an integer dtype", mend="use tl.finfo")
         n = np.iinfo(d.storage)
-        for field, value in zip(self.__dataclass_fields__, (d, n.bits, builtins.int(n.max), builtins.int(n.min)), strict=True):
+        for field, value in zip(
+            self.__dataclass_fields__, (d, n.bits, builtins.int(n.max), builtins.int(n.min)), strict=True
+        ):
             object.__setattr__(self, field, value)

@@ -95,10 +95,9 @@ def offer_op(made: Op) -> Callable[..., Any]:
     """Offer an op at the places it names, and return its public function."""
     function = function_of(made)
     for place in made.places:
-        if place == "Tensor_":
-            _put(place, made.name + "_", inplace_function_of(made))
-        else:
-            _put(place, made.name, function)
+        offered = inplace_function_of(made) if place == "Tensor_" else function
+        for name in (made.name, *made.aliases):
+            _put(place, name + "_" if place == "Tensor_" else name, offered)
     return function
 
 
@@ -118,7 +117,8 @@ def _inplace(made: Op) -> Callable[[Tensor, Any], Tensor]:
 
 def offer_operators() -> None:
     for dunder, name in OPERATORS.items():
-        if name not in OPS: continue
+        if name not in OPS:
+            continue
         made = OPS[name]
         plain = binary_operator(made)
         setattr(Tensor, dunder, plain)
@@ -127,7 +127,8 @@ def offer_operators() -> None:
             if name != "matmul":
                 setattr(Tensor, "__i" + dunder[2:], _inplace(made))
     for dunder, name in UNARY_OPERATORS.items():
-        if name not in OPS: continue
+        if name not in OPS:
+            continue
         setattr(Tensor, dunder, OFFERED["Tensor"][name])
 
 

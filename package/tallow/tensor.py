@@ -13,8 +13,10 @@ from weakref import ref
 import numpy as np
 
 from tallow import autograd, devices, dtypes, printing
-from tallow.autograd.graph import Counter, Node, View, counter_of, refresh_view
+from tallow.autograd.graph import Node, Output, refresh_view
 from tallow.autograd.modes import mode
+from tallow.autograd.views import View
+from tallow.autograd.writes import write_count
 from tallow.dtypes import Array
 from tallow.errors import ArgumentTypeError, DtypeError, GraphError, MissingNameError, ShapeError
 from tallow.ops.dims import normalize_dim
@@ -37,12 +39,11 @@ class Tensor:
     # What most tensors never change stays on the class: making a tensor then sets one attribute.
     _requires_grad = False
     _grad: Tensor | None = None
-    _node: Node | None = None  # the op that made it; None for a leaf
-    _index = 0  # which output of that op
+    _node: Node | Output | None = None  # the op that made it, or one output of it; None for a leaf
     _base: Tensor | None = None  # the tensor that a view is a view of; never itself a view
-    _base_node: Node | None = None  # the base's node when the view's history was made
+    _base_node: Node | Output | None = None  # the base's node when the view's history was made
     _view: View | None = None  # how the view was made; None if it was made under no_grad
-    _counter: Counter | None = None  # the version of the storage, shared with every view of it
+    _writes_noticed = True  # in-place writes count for autograd; not those through `.data`
     _inference = False
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _post_hooks: dict[int, Callable[[Tensor], None]] | None = None
@@ -72,7 +73,7 @@ class Tensor:
 
     @property
     def ndim(self) -> int:
-        return self.array.ndim  # type: ignore[no-any-return]
+        return self.array.ndim
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -84,11 +85,11 @@ class Tensor:
 
     @property
     def itemsize(self) -> int:
-        return self.array.itemsize  # type: ignore[no-any-return]
+        return self.array.itemsize
 
     @property
     def nbytes(self) -> int:
-        return self.array.nbytes  # type: ignore[no-any-return]
+        return self.array.nbytes
 
     @property
     def is_cuda(self) -> builtins.bool:
@@ -100,17 +101,17 @@ class Tensor:
         return self.array.shape[normalize_dim(dim, self.array.ndim, "size")]
 
     def dim(self) -> int:
-        return self.array.ndim  # type: ignore[no-any-return]
+        return self.array.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
-        return self.array.size  # type: ignore[no-any-return]
+        return self.array.size
 
     nelement = numel
 
     def element_size(self) -> int:
-        return self.array.itemsize  # type: ignore[no-any-return]
+        return self.array.itemsize
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps in elements, not bytes."""
@@ -122,14 +123,16 @@ class Tensor:
         base = self.array.base
         if not devices.is_array(base):
             return 0
-        start, own = (a.__array_interface__["data"][0] if type(a) is np.ndarray else a.data.ptr for a in (base, self.array))
-        return (own - start) // self.array.itemsize  # type: ignore[no-any-return]
+        start, own = (
+            a.__array_interface__["data"][0] if type(a) is np.ndarray else a.data.ptr for a in (base, self.array)
+        )
+        return (own - start) // self.array.itemsize
 
     def data_ptr(self) -> int:
-        return self.array.ctypes.data if type(self.array) is np.ndarray else self.array.data.ptr  # type: ignore[no-any-return]
+        return self.array.ctypes.data if type(self.array) is np.ndarray else self.array.data.ptr
 
     def is_contiguous(self) -> builtins.bool:
-        return self.array.flags.c_contiguous  # type: ignore[no-any-return]
+        return self.array.flags.c_contiguous
 
     def is_floating_point(self) -> builtins.bool:
         return self.dtype.is_floating_point
@@ -153,17 +156,19 @@ class Tensor:
             unless `force`, which detaches, moves and (bfloat16) widens first.
         """
         if force:
-            return dtypes.widen(self.cpu().array) if self.dtype is dtypes.bfloat16 else self.cpu().array  # type: ignore[no-any-return]
+            return dtypes.widen(self.cpu().array) if self.dtype is dtypes.bfloat16 else self.cpu().array
         if self.requires_grad and mode.recording:
             raise GraphError("can't call numpy() on a Tensor that requires grad", mend="use tensor.detach().numpy()")
         if type(self.array) is not np.ndarray and not isinstance(self.array, np.ndarray):
-            raise ArgumentTypeError(f"can't convert a tensor on {self.device} to numpy", mend="use tensor.cpu().numpy()")
+            raise ArgumentTypeError(
+                f"can't convert a tensor on {self.device} to numpy", mend="use tensor.cpu().numpy()"
+            )
         if self.dtype is dtypes.bfloat16:
             raise ArgumentTypeError("NumPy has no bfloat16", mend="use tensor.float().numpy()")
         return self.array
 
     def _host(self) -> np.ndarray[Any, Any]:
-        return dtypes.widen(devices.backend_of(self.array).to_host(self.array))  # type: ignore[no-any-return]
+        return dtypes.widen(devices.backend_of(self.array).to_host(self.array))
 
     def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
@@ -180,7 +185,7 @@ class Tensor:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if not self.is_cuda:
             raise AttributeError("__cuda_array_interface__ is for tensors on a CUDA device")
-        return self.array.__cuda_array_interface__  # type: ignore[no-any-return]
+        return self.array.__cuda_array_interface__
 
     def item(self) -> Any:
         """The only element, as a Python number."""
@@ -194,7 +199,7 @@ class Tensor:
     def __bool__(self) -> builtins.bool:
         if self.array.size != 1:
             raise ShapeError(
-                f"Boolean value of Tensor with {'no values' if self.array.size == 0 else 'more than one value'} is ambiguous",
+                f"Boolean value of Tensor with {'more than one' if self.array.size else 'no'} values is ambiguous",
                 mend="reduce it first, with any() or all()",
             )
         return builtins.bool(self._host().item())
@@ -213,7 +218,7 @@ class Tensor:
     def __len__(self) -> int:
         if self.array.ndim == 0:
             raise ArgumentTypeError("len() of a 0-d tensor")
-        return self.array.shape[0]  # type: ignore[no-any-return]
+        return self.array.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.array.ndim == 0:
@@ -241,7 +246,12 @@ class Tensor:
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if self._node is not None:
             raise GraphError("only leaf tensors can be pickled", mend="use tensor.detach()")
-        return _unpickle, (type(self), devices.backend_of(self.array).to_host(self.array), str(self.device), self._requires_grad)
+        return _unpickle, (
+            type(self),
+            devices.backend_of(self.array).to_host(self.array),
+            str(self.device),
+            self._requires_grad,
+        )
 
     @classmethod
     def _rebuild(cls, array: Array, requires_grad: builtins.bool) -> Tensor:
@@ -291,11 +301,11 @@ class Tensor:
     def grad_fn(self) -> Node | None:
         if self._base is not None:
             refresh_view(self)
-        return self._node
+        return self._node.node if isinstance(self._node, Output) else self._node
 
     @property
     def output_nr(self) -> int:
-        return self._index
+        return self._node.index if isinstance(self._node, Output) else 0
 
     @property
     def grad(self) -> Tensor | None:
@@ -308,14 +318,16 @@ class Tensor:
                 raise ArgumentTypeError(f"grad must be a Tensor or None, not {type(value).__name__}")
             if value.array.shape != self.array.shape or value.array.dtype != self.array.dtype:
                 raise ShapeError(
-                    f"grad of {self.dtype} {tuple(self.shape)} was assigned a tensor of {value.dtype} {tuple(value.shape)}"
+                    f"grad of {self.dtype} {tuple(self.shape)} cannot be {value.dtype} {tuple(value.shape)}"
                 )
         self._grad = value
 
     @property
     def data(self) -> Tensor:
         """The same memory without the history; unlike `detach()`, writes through it are not noticed by autograd."""
-        return wrap(self.array)
+        made = wrap(self.array)
+        made._writes_noticed = False
+        return made
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -323,24 +335,26 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        return 0 if self._counter is None else self._counter[0]
+        return write_count(self.array)
 
     def is_inference(self) -> builtins.bool:
         return self._inference
 
     def detach(self) -> Tensor:
         """The same memory without the history."""
-        made = wrap(self.array)
-        made._counter = counter_of(self)
-        return made
+        return wrap(self.array)
 
     def detach_(self) -> Tensor:
-        self._node, self._index, self._requires_grad = None, 0, False
+        self._node, self._requires_grad = None, False
         self._base = self._view = self._base_node = None
         return self
 
     def backward(
-        self, gradient: Any = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: Any = None
+        self,
+        gradient: Any = None,
+        retain_graph: builtins.bool | None = None,
+        create_graph: builtins.bool = False,
+        inputs: Any = None,
     ) -> autograd.GradStore:
         """Fill `.grad` of the leaves this tensor depends on; see `tallow.autograd.backward`."""
         return autograd.backward(self, gradient, retain_graph, create_graph, inputs)
@@ -359,7 +373,7 @@ class Tensor:
             if tensor is not None:
                 tensor._accumulate(g, owned=False)
 
-        _add_node_hook(self._node, self._index, keep)
+        _add_node_hook(self._node, keep)
 
     @property
     def retains_grad(self) -> builtins.bool:
@@ -370,7 +384,7 @@ class Tensor:
         if not self.requires_grad:
             raise GraphError("cannot register a hook on a tensor that doesn't require gradient")
         if self._node is not None:
-            return _add_node_hook(self._node, self._index, lambda g: _array_or_none(hook(wrap(g))))
+            return _add_node_hook(self._node, lambda g: _array_or_none(hook(wrap(g))))
         if self._hooks is None:
             self._hooks = {}
         return RemovableHandle(self._hooks, hook)
@@ -488,7 +502,8 @@ class RemovableHandle:
         self.remove()
 
 
-def _add_node_hook(node: Node, index: int, hook: Callable[[Array], Array | None]) -> RemovableHandle:
+def _add_node_hook(edge: Node | Output, hook: Callable[[Array], Array | None]) -> RemovableHandle:
+    node, index = (edge.node, edge.index) if isinstance(edge, Output) else (edge, 0)
     if node.hooks is None:
         node.hooks = {}
     return RemovableHandle(node.hooks.setdefault(index, {}), hook)

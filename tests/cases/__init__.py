@@ -1,8 +1,8 @@
 """Cases: one call of one op each, written once and used everywhere.
 
 `tests/unit/test_ops.py` checks the gradient of each by differences, on NumPy alone, so it runs in Pyodide too;
-`tests/parity/test_ops.py` runs the same call through PyTorch and compares values, dtypes and gradients; `tests/gpu` runs
-them on a GPU. A case is a function of the module, `tallow` or `torch`, and of its tensors:
+`tests/parity/test_ops.py` runs the same call through PyTorch and compares values, dtypes and gradients; `tests/gpu`
+runs them on a GPU. A case is a function of the module, `tallow` or `torch`, and of its tensors:
 
     case("softmax", lambda m, x: m.softmax(x, dim=1), normal(3, 4))
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import Case, load_all
 
 import tallow as tl
+from cases import Case, load_all
 
 torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
 
@@ -49,7 +49,11 @@ def test_equals_pytorch(case: Case, dtype: Any) -> None:
     if not case.grad:
         return
     rng = np.random.default_rng(1)
-    pairs = [(y, e) for y, e in zip(our_outputs, their_outputs, strict=True) if isinstance(e, torch.Tensor) and e.requires_grad]
+    pairs = [
+        (y, e)
+        for y, e in zip(our_outputs, their_outputs, strict=True)
+        if isinstance(e, torch.Tensor) and e.requires_grad
+    ]
     gs = [rng.standard_normal(tuple(e.shape)).astype(e.detach().numpy().dtype) for _, e in pairs]
     tl.autograd.backward([y for y, _ in pairs], [tl.tensor(g) for g in gs])
     torch.autograd.backward([e for _, e in pairs], [torch.tensor(g) for g in gs])

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import Case, load_all
 
 import tallow as tl
+from cases import Case, load_all
 from tallow.ops import OPS
 
 CASES = load_all()
@@ -60,8 +60,14 @@ def test_gradient_matches_differences(case: Case, layout: Any) -> None:
         _, ys = run(case, moved, record=True)
         sides.append([y.detach().numpy() for y in ys])
     numeric = sum(float((g * (up - down)).sum()) for g, up, down in zip(gs, *sides, strict=True)) / (2 * STEP)
-    analytic = sum(float((t.grad.numpy() * v).sum()) for t, v in zip(inputs, vs, strict=True) if v is not None and t.grad is not None)
-    np.testing.assert_allclose(analytic, numeric, rtol=RTOL, atol=ATOL * max(1.0, sum(float(np.abs(g).sum()) for g in gs)))
+    analytic = sum(
+        float((t.grad.numpy() * v).sum())
+        for t, v in zip(inputs, vs, strict=True)
+        if v is not None and t.grad is not None
+    )
+    np.testing.assert_allclose(
+        analytic, numeric, rtol=RTOL, atol=ATOL * max(1.0, sum(float(np.abs(g).sum()) for g in gs))
+    )
 
 
 def test_every_op_has_a_case() -> None:
@@ -74,5 +80,7 @@ def test_every_differentiable_op_has_a_gradient_case() -> None:
     differentiable = {c.op for c in CASES if c.grad}
     for case in CASES:
         if case.op not in differentiable:
-            _, outputs = run(case, [a.astype(np.float64) if a.dtype.kind == "f" else a for a in case.inputs], record=True)
+            _, outputs = run(
+                case, [a.astype(np.float64) if a.dtype.kind == "f" else a for a in case.inputs], record=True
+            )
             assert not outputs, f"{case.id}: the op has a gradient that no case checks"

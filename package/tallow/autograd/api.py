@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tallow.autograd.engine import run_backward
-from tallow.autograd.graph import Edge, edge_to
+from tallow.autograd.graph import Edge, edge_to, gradient_dtype, place_of
 from tallow.autograd.modes import no_grad
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
@@ -66,19 +66,20 @@ def _root(tensor: Any, grad: Any) -> tuple[Edge, Array]:
     if edge is None:
         raise GraphError(
             "element 0 of tensors does not require grad and does not have a grad_fn",
-            mend="call requires_grad_() on what you differentiate by, before computing; check for detach() and no_grad()",
+            mend="call requires_grad_() on what you differentiate by, beforehand; look for detach() and no_grad()",
         )
+    shape, dtype = tensor.array.shape, gradient_dtype(tensor.array)
     if grad is None:
         if tensor.array.size != 1:
             raise GraphError(
                 f"grad can be implicitly created only for scalar outputs; this one has shape {tensor.array.shape}",
                 mend="reduce it first, e.g. y.sum().backward(), or pass backward(gradient=...)",
             )
-        return edge, array_module(tensor.array).ones(edge[2], edge[3])
+        return edge, array_module(tensor.array).ones(shape, dtype)
     array = widen(getattr(grad, "array", grad))
-    if array.shape != edge[2]:
-        raise ShapeError(f"backward: gradient has shape {array.shape}, the output it belongs to {edge[2]}")
-    return edge, array.astype(edge[3], copy=False)
+    if array.shape != shape:
+        raise ShapeError(f"backward: gradient has shape {array.shape}, the output it belongs to {shape}")
+    return edge, array.astype(dtype, copy=False)
 
 
 def _as_tuple(x: Any, length: int) -> tuple[Any, ...]:
@@ -91,7 +92,11 @@ def _as_tuple(x: Any, length: int) -> tuple[Any, ...]:
 
 
 def backward(
-    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
 ) -> GradStore:
     """Fill `.grad` of the leaves that `tensors` depend on, adding to what is there; return this pass's gradients.
 
@@ -140,8 +145,10 @@ def grad(
     for i, t in enumerate(inputs):
         edge = edge_to(t)
         if edge is None:
-            raise GraphError(f"grad: input {i} does not require grad", mend="call requires_grad_() on it before computing")
-        places.append((id(edge[0]), edge[1]))
+            raise GraphError(
+                f"grad: input {i} does not require grad", mend="call requires_grad_() on it before computing"
+            )
+        places.append(place_of(edge))
     leaves, caught = run_backward(roots, bool(retain_graph), set(places))
     result: list[Tensor | None] = []
     for i, (tensor, place) in enumerate(zip(inputs, places, strict=True)):
@@ -155,7 +162,10 @@ def grad(
             result.append(None)
             continue
         else:
-            raise GraphError(f"grad: input {i} was not used in the graph of the outputs", mend="pass allow_unused=True if that is meant")
+            raise GraphError(
+                f"grad: input {i} was not used in the graph of the outputs",
+                mend="pass allow_unused=True if that is meant",
+            )
         result.append(tensor._run_hooks(tensor._like(array)) if tensor._node is None else tensor._like(array))
     return tuple(result)
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
+from types import FunctionType
 from typing import Any
 
-from tallow.autograd.graph import Edge, Node, check_versions
+from tallow.autograd.graph import Edge, Node, Output, check_writes, gradient_dtype, place_of
+from tallow.autograd.writes import writes
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import GraphError
@@ -26,47 +28,55 @@ def reduce_to(g: Array, shape: tuple[int, ...]) -> Array:
     return g.reshape(shape)
 
 
-def _reachable(roots: Iterable[Any]) -> list[Node]:
+def _reachable(roots: Iterable[Edge]) -> list[Node]:
     """Every node that a gradient can reach, latest op first."""
-    found = {root for root in roots if type(root) is Node}
-    stack = list(found)
+    stack: list[Any] = list(roots)
+    found: set[Node] = set()
     while stack:
-        for edge in stack.pop().edges:
-            if edge is not None:
-                target = edge[0]
-                if type(target) is Node and target not in found:
-                    found.add(target)
-                    stack.append(target)
+        edge = stack.pop()
+        kind = type(edge)
+        if kind is Output:
+            edge = edge.node
+        elif kind is not Node:
+            continue
+        if edge not in found:
+            found.add(edge)
+            stack += edge.edges
     return sorted(found, key=attrgetter("sequence"), reverse=True)
 
 
-def _leading_to(order: list[Node], wanted: set[tuple[int, int]]) -> set[Node]:
-    """Those nodes of `order` from which a wanted (id of target, index) can be reached."""
-    useful: set[Node] = set()
+def _leading_to(order: list[Node], wanted: set[tuple[int, int]]) -> set[int]:
+    """The ids of those nodes of `order` from which a wanted place can be reached."""
+    useful: set[int] = set()
     for node in reversed(order):  # earliest op first: all that a node points at has been decided
-        for edge in node.edges:
-            if edge is None:
-                continue
-            target, index, *_ = edge
-            if (id(target), index) in wanted or (type(target) is Node and target in useful):
-                useful.add(node)
-                break
+        places = (place_of(edge) for edge in node.edges if edge is not None)
+        if any(place in wanted or place[0] in useful for place in places):
+            useful.add(id(node))
     return useful
 
 
 class LeafGrad:
     """The gradient of a leaf as it grows. `owned` says that nobody else holds the array."""
 
-    __slots__ = ("array", "leaf", "owned")
+    __slots__ = ("array", "dtype", "leaf", "owned", "shape")
 
-    def __init__(self, leaf: Any, array: Array, owned: bool) -> None:
-        self.leaf, self.array, self.owned = leaf, array, owned
+    def __init__(self, leaf: Any) -> None:
+        self.leaf = leaf
+        self.shape: tuple[int, ...] = leaf.array.shape
+        self.dtype = gradient_dtype(leaf.array)
+        self.array: Array = None
+        self.owned = False
 
-    def add(self, array: Array) -> None:
-        if self.owned and self.array.ndim:
-            self.array += array
+    def add(self, g: Array, owned: bool) -> None:
+        if g.shape != self.shape or g.dtype is not self.dtype:
+            g = fit(g, self.shape, self.dtype)
+            owned = g.base is None
+        if self.array is None:
+            self.array, self.owned = g, owned
+        elif self.owned:
+            self.array += g
         else:
-            self.array, self.owned = self.array + array, True
+            self.array, self.owned = self.array + g, True
 
 
 def run_backward(
@@ -75,7 +85,7 @@ def run_backward(
     """Send gradients from `roots` to the leaves.
 
     Args:
-        wanted: (id of node or leaf, output index) of the gradients to return; only what leads to them is computed.
+        wanted: places (see `place_of`) of the gradients to return; only what leads to them is computed.
 
     Returns: leaf gradients by the leaf's id, and the wanted gradients of nodes' outputs.
     """
@@ -83,8 +93,8 @@ def run_backward(
     leaves: dict[int, LeafGrad] = {}
     caught: dict[tuple[int, int], Array] = {}
     for edge, g in roots:
-        _deliver(edge, g, False, pending, leaves)
-    order = _reachable(edge[0] for edge, _ in roots)
+        _deliver(edge, g, pending, leaves, False)
+    order = _reachable(edge for edge, _ in roots)
     useful = None if wanted is None else _leading_to(order, wanted)
     for node in order:
         g = pending.pop(node, None)
@@ -93,11 +103,11 @@ def run_backward(
         outputs = node.outputs
         if node.hooks is not None:
             g = _run_node_hooks(node, g)
-        if wanted is not None and useful is not None:
+        if useful is not None and wanted is not None:
             for index, slot in enumerate([g] if outputs is None else g):
                 if (id(node), index) in wanted and slot is not None:
                     caught[id(node), index] = slot
-            if node not in useful:
+            if id(node) not in useful:
                 continue
         backward = node.backward
         if backward is None:
@@ -105,52 +115,54 @@ def run_backward(
                 f"{node.name()}: trying to backward through the graph a second time; its saved values are freed",
                 mend="call backward(retain_graph=True) the first time",
             )
-        for counter, then in node.guards:
-            if counter[0] != then:
-                check_versions(node)
-                break
+        if writes.last > node.sequence:
+            check_writes(node)
         results = backward(g) if outputs is None else backward(*_materialize(node, g))
         for edge, gi in zip(node.edges, results):  # noqa: B905 - `strict` would cost a tenth of the loop
             if edge is None or gi is None:
                 continue
-            lazy = type(gi) is _FUNCTION
-            if lazy:
+            owned = True
+            if type(gi) is FunctionType:
                 gi = gi()
                 if gi is None:
                     continue
-            target, _, shape, dtype = edge
-            if gi.shape != shape:
-                gi = reduce_to(gi, shape)
-            if gi.dtype is not dtype:
-                gi = gi.astype(dtype, copy=False)
-            if type(target) is Node and target.outputs is None:
-                known = pending.get(target)
-                pending[target] = gi if known is None else known + gi
+            elif gi is g or sum(r is gi for r in results) > 1:
+                owned = False
+            if type(edge) is Node:
+                if gi.shape != edge.shape or gi.dtype is not edge.dtype:
+                    gi = fit(gi, edge.shape, edge.dtype)
+                known = pending.get(edge)
+                pending[edge] = gi if known is None else known + gi
             else:
-                alone = lazy or sum(r is gi for r in results) < 2
-                _deliver(edge, gi, alone and gi.base is None and gi is not g, pending, leaves)
+                _deliver(edge, gi, pending, leaves, owned and gi.base is None)
         if not retain_graph:
             node.backward = None
-            node.guards = ()
     return leaves, caught
 
 
-def _deliver(edge: Edge, g: Array, owned: bool, pending: dict[Node, Any], leaves: dict[int, LeafGrad]) -> None:
-    """Add a gradient to what has arrived at the edge's target. `owned`: the array is nobody else's."""
-    target, index, _, _ = edge
-    if type(target) is not Node:
-        if id(target) in leaves:
-            leaves[id(target)].add(g)
-        else:
-            leaves[id(target)] = LeafGrad(target, g, owned)
-    elif target.outputs is None:
-        pending[target] = pending[target] + g if target in pending else g
+def fit(g: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+    """A gradient in the shape and dtype of what it belongs to: broadcast axes are summed."""
+    if g.shape != shape:
+        g = reduce_to(g, shape)
+    return g if g.dtype is dtype else g.astype(dtype, copy=False)
+
+
+def _deliver(edge: Edge, g: Array, pending: dict[Node, Any], leaves: dict[int, LeafGrad], owned: bool) -> None:
+    """Add a gradient to what has arrived at an edge. `owned`: the array is nobody else's."""
+    kind = type(edge)
+    if kind is Node:
+        pending[edge] = pending[edge] + g if edge in pending else g
+    elif kind is Output:
+        g = fit(g, edge.shape, edge.dtype)
+        slots = pending.setdefault(edge.node, [None] * len(edge.node.outputs))
+        slots[edge.index] = g if slots[edge.index] is None else slots[edge.index] + g
     else:
-        slots = pending.setdefault(target, [None] * len(target.outputs))
-        slots[index] = g if slots[index] is None else slots[index] + g
+        leaf = leaves.get(id(edge))
+        if leaf is None:
+            leaf = leaves[id(edge)] = LeafGrad(edge)
+        leaf.add(g, owned)
 
 
-_FUNCTION = type(reduce_to)
 
 
 def _materialize(node: Node, slots: list[Any]) -> Iterator[Any]:

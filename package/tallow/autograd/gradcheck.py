@@ -33,7 +33,9 @@ def gradcheck(
     checked = [t for t in inputs if getattr(t, "_requires_grad", False)]
     for t in checked:
         if t.array.dtype != np.float64:
-            raise ArgumentTypeError(f"gradcheck: inputs must be float64, got {dtype_of(t.array)}", mend="convert with .double()")
+            raise ArgumentTypeError(
+                f"gradcheck: inputs must be float64, got {dtype_of(t.array)}", mend="convert with .double()"
+            )
     outputs = func(*inputs)
     outputs = [y for y in (outputs if isinstance(outputs, list | tuple) else (outputs,)) if y._requires_grad]
     if not outputs:
@@ -44,7 +46,9 @@ def gradcheck(
         for j in range(flat_g.size):
             flat_g[:] = 0
             flat_g[j] = 1
-            grads = grad(y, checked, y._like(flat_g.reshape(y.array.shape).copy()), retain_graph=True, allow_unused=True)
+            grads = grad(
+                y, checked, y._like(flat_g.reshape(y.array.shape).copy()), retain_graph=True, allow_unused=True
+            )
             for rows, t, gi in zip(analytic, checked, grads, strict=True):
                 rows.append(np.zeros(t.array.size) if gi is None else np.asarray(gi.numpy()).ravel())
         for i, t in enumerate(checked):

@@ -57,7 +57,11 @@ class _ModeSwitch:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Iterator[Any]:
             generator = function(*args, **kwargs)
-            advance = _ModeSwitch.__call__(self, lambda: next(generator, _EXHAUSTED))
+
+            def resume() -> Any:
+                return next(generator, _EXHAUSTED)
+
+            advance = self(resume)
             try:
                 while (item := advance()) is not _EXHAUSTED:
                     yield item

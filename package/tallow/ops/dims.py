@@ -14,7 +14,9 @@ def normalize_dim(dim: int, ndim: int, name: str) -> int:
     """
     n = max(ndim, 1)
     if not -n <= dim < n:
-        raise DimensionError(f"{name}: dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+        raise DimensionError(
+            f"{name}: dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+        )
     return dim % n
 
 
@@ -27,5 +29,7 @@ def normalize_dims(dim: int | Iterable[int] | None, ndim: int, name: str) -> tup
         return tuple(range(ndim))
     dims = tuple(normalize_dim(d, ndim, name) for d in ((dim,) if isinstance(dim, int) else dim))
     if len(set(dims)) != len(dims):
-        raise ShapeError(f"{name}: dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims")
+        raise ShapeError(
+            f"{name}: dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"
+        )
     return dims if dims else tuple(range(ndim))

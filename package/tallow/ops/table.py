@@ -45,7 +45,13 @@ PLACES = {
     "linalg": "a function of tallow.linalg, and of the package under linalg_",
     "special": "a function of tallow.special",
 }
-ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}  # PyTorch takes NumPy's words
+ALIASES = {
+    "axis": "dim",
+    "keepdims": "keepdim",
+    "x": "input",
+    "x1": "input",
+    "x2": "other",
+}  # PyTorch takes NumPy's words
 
 OPS: dict[str, Op] = {}
 
@@ -53,15 +59,39 @@ OPS: dict[str, Op] = {}
 class Op:
     """An operation: its array function, the places where it is offered, and how it treats dtypes."""
 
-    __slots__ = ("dtypes", "function", "name", "names", "operands", "indices", "places", "required", "result", "spread", "view", "defaults")
+    __slots__ = (
+        "aliases",
+        "defaults",
+        "dtypes",
+        "function",
+        "indices",
+        "name",
+        "names",
+        "operands",
+        "places",
+        "required",
+        "result",
+        "spread",
+        "view",
+    )
 
     def __init__(
-        self, function: Callable[..., Result], name: str, places: str, dtypes: str, view: bool, result: Callable[..., Any] | None
+        self,
+        function: Callable[..., Result],
+        name: str,
+        places: str,
+        dtypes: str,
+        view: bool,
+        result: Callable[..., Any] | None,
+        aliases: Sequence[str] = (),
     ) -> None:
         if dtypes not in RULES or not set(places.split()) <= PLACES.keys():
-            raise ArgumentError(f"op {name}: dtypes={dtypes!r}, places={places!r}; dtypes is one of {list(RULES)}, places of {list(PLACES)}")
+            raise ArgumentError(
+                f"op {name}: dtypes={dtypes!r} not in {list(RULES)}, or places={places!r} not in {list(PLACES)}"
+            )
         self.function = function
         self.name = name
+        self.aliases = tuple(aliases)
         self.places = tuple(places.split())
         self.dtypes = dtypes
         self.view = view
@@ -92,10 +122,14 @@ class Op:
                 default = self.defaults[i]
                 value = kwargs.pop(self.names[i], default)
                 if value is inspect.Parameter.empty:
-                    raise ArgumentTypeError(f"{self.name}: missing argument {self.names[i]!r}; the signature is {self!r}")
+                    raise ArgumentTypeError(
+                        f"{self.name}: missing argument {self.names[i]!r}; the signature is {self!r}"
+                    )
                 values.append(value)
         if len(values) < self.required:
-            raise ArgumentTypeError(f"{self.name}: missing argument {self.names[len(values)]!r}; the signature is {self!r}")
+            raise ArgumentTypeError(
+                f"{self.name}: missing argument {self.names[len(values)]!r}; the signature is {self!r}"
+            )
         return values, kwargs
 
 
@@ -106,6 +140,7 @@ def op(
     dtypes: str = "same",
     view: bool = False,
     result: Callable[..., Any] | None = None,
+    aliases: Sequence[str] = (),
 ) -> Callable[[Callable[..., Result]], Op]:
     """File a function of arrays in `OPS`, and offer it at `places`.
 
@@ -115,14 +150,17 @@ def op(
         dtypes: a word of `RULES`.
         view: the value shares the memory of the first operand.
         result: makes the public result of an op with several outputs, such as a named tuple's class.
+        aliases: further public names, offered at the same places.
 
     Raises: ArgumentError for a name that is taken.
     """
 
     def file(function: Callable[..., Result]) -> Op:
-        made = Op(function, name or function.__name__, places, dtypes, view, result)
+        made = Op(function, name or function.__name__, places, dtypes, view, result, aliases)
         if made.name in OPS:
-            raise ArgumentError(f"op {made.name!r} exists already, in {OPS[made.name].function.__module__}", mend="choose another name")
+            raise ArgumentError(
+                f"op {made.name!r} exists already, in {OPS[made.name].function.__module__}", mend="choose another name"
+            )
         OPS[made.name] = made
         return made
 

@@ -5,8 +5,8 @@
     scripts/fetch_pyodide.py --official   from Pyodide's own release
 
 Pyodide's release is on GitHub and on a CDN. Where only package indexes are reachable, the wheel `open-webui` carries
-the same files (core, NumPy, matplotlib, micropip ...). Either way the core must have the hashes written below, and every
-package the hash that the lock file names; anything else is an error and leaves nothing behind.
+the same files (core, NumPy, matplotlib, micropip ...). Either way the core must have the hashes written below, and
+every package the hash that the lock file names; anything else is an error and leaves nothing behind.
 
 The copy goes to `$TALLOW_CACHE/pyodide-<version>` (default `$XDG_CACHE_HOME/tallow`, then `~/.cache/tallow`), made once
 and then used offline. Its path is the last line printed. Needs Python's standard library and pip, nothing else.

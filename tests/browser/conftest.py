@@ -1,0 +1,75 @@
+"""The real site, served as `tallow demo` serves it, in a real Chromium."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tallow.cli.serve import SiteServer
+from tallow.cli.site import build_site
+
+HERE = Path(__file__).parent
+# Python starts in a few seconds; a busy machine may take ten times as long, and must not fail a test for it.
+START_MS = 60_000
+
+
+@contextmanager
+def serving(folder: Path, models: dict[str, Path] | None = None, port: int = 0) -> Iterator[SiteServer]:
+    """`folder` at a free port of this machine."""
+    server = SiteServer(folder, host="127.0.0.1", port=port, models=models or {})
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def site_dir(tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path, pyodide_dir: Path) -> Path:
+    """The static site with Pyodide in it; standin/ is added for the tests of the runtime alone."""
+    folder = tmp_path_factory.mktemp("site")
+    build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir)
+    shutil.copytree(HERE / "standin", folder / "standin")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def site(site_dir: Path) -> Iterator[str]:
+    """The site's address."""
+    with serving(site_dir) as server:
+        yield server.url
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert chromium, "chromium is not on PATH; scripts/test installs it"
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser profile of the test's own: nothing is cached in it."""
+    context = browser.new_context()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    page = context.new_page()
+    page.set_default_timeout(START_MS)
+    return page

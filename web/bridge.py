@@ -1,0 +1,108 @@
+"""The worker's side of Python: what python.js calls. The demo's own Python is the module `app`, whose class `Demo` has
+
+check(name: str, head: bytes, size: int | None) -> int | None   the size of the file, or None if only its end tells;
+                                                                raises if it is useless, before it is read
+load(files: dict[str, uint8 array]) -> dict                     takes the files whole; returns what the page shows
+unload()                                                        forgets what `load` made: its memory is needed
+generate(**options) -> Iterator[tuple[str, dict[str, float]]]   text as it is made, and numbers about it
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import time
+import traceback
+
+import app
+import numpy as np
+import numpy.typing as npt
+
+import tallow
+from tallow.errors import TallowError
+
+# Grown files start here, when neither the server nor the file's head tells its size.
+FIRST_ROOM_BYTES = 1 << 20
+
+
+class Files:
+    """Files on their way into memory, one after the other, each straight into the one array that tensors will view."""
+
+    def __init__(self, demo: app.Demo) -> None:
+        self._demo = demo
+        self._done: dict[str, npt.NDArray[np.uint8]] = {}
+        self._name = ""
+        self._array = np.empty(0, dtype=np.uint8)
+        self._filled = 0
+
+    def begin(self, name: str, head: bytes, size: int | None = None) -> None:
+        """Start a file whose first bytes are `head`; its size may be unknown."""
+        size = self._demo.check(name, bytes(head), size) or size
+        self._name, self._filled = name, 0
+        self._demo.unload()
+        self._array = np.empty(size or FIRST_ROOM_BYTES, dtype=np.uint8)
+
+    def room(self, n: int) -> npt.NDArray[np.uint8]:
+        """The place of the next n bytes."""
+        start, end = self._filled, self._filled + n
+        if end > len(self._array):
+            grown = np.empty(max(end, 2 * len(self._array)), dtype=np.uint8)
+            grown[:start] = self._array[:start]
+            self._array = grown
+        self._filled = end
+        return self._array[start:end]
+
+    def current(self) -> npt.NDArray[np.uint8]:
+        """What has come of the current file."""
+        return self._array[: self._filled]
+
+    def end(self) -> None:
+        """The current file is whole."""
+        self._done[self._name] = self.current()
+
+    def load(self) -> str:
+        return json.dumps(self._demo.load(self._done))
+
+
+class Stream:
+    """A run of `Demo.generate`, taken in slices of time."""
+
+    def __init__(self, demo: app.Demo, options: str) -> None:
+        self._steps = demo.generate(**json.loads(options))
+
+    def run(self, budget_s: float) -> str:
+        """Steps until `budget_s` is over, at least one: {"text", "stats"}, or null after the last."""
+        deadline = time.perf_counter() + budget_s
+        texts: list[str] = []
+        stats: dict[str, float] = {}
+        for text, latest in self._steps:
+            texts.append(text)
+            stats = latest
+            if time.perf_counter() >= deadline:
+                break
+        return json.dumps({"text": "".join(texts), "stats": stats} if texts else None)
+
+    def close(self) -> None:
+        self._steps.close()
+
+
+def versions() -> str:
+    return json.dumps({"tallow": tallow.__version__, "python": platform.python_version()})
+
+
+def describe_last_error() -> str:
+    """The exception that just left Python, as a Fault of protocol.js."""
+    error = sys.last_exc
+    mend = None
+    if isinstance(error, TallowError):
+        mend = error.mend
+        message = str(error).removesuffix(f"\n  mend: {mend}")
+    elif isinstance(error, MemoryError):
+        message = f"The tab is out of memory. {error}"
+        mend = "Choose a smaller model, or close other tabs and reload."
+    else:
+        message = f"{type(error).__name__}: {error}"
+        mend = "This is a bug in the page; the browser's console has the traceback."
+    details = "".join(traceback.format_exception(error))
+    return json.dumps({"name": type(error).__name__, "message": message, "mend": mend, "details": details})

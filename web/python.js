@@ -1,0 +1,164 @@
+/** Python in this worker: boots Pyodide with tallow, and calls the demo through bridge.py. */
+
+import { Problem } from "./protocol.js";
+
+/** @import { PyodideAPI } from "pyodide" */
+/** @import { Started } from "./protocol.js" */
+/** @import { Sink } from "./source.js" */
+/** @typedef {{ pyodide: string, lock: string }} SiteConfig  URLs, relative to the site */
+
+/**
+ * @param {string} site  URL of the folder with site.json
+ * @param {string} app   URL of the demo's Python
+ * @param {(step: string) => void} onStep
+ * @returns {Promise<Python>}
+ * @throws {Problem} what could not be fetched
+ */
+export async function boot(site, app, onStep) {
+  const clock = stopwatch();
+  onStep("Fetching Python");
+  const [config, bridgeCode, appCode] = await Promise.all([
+    fetched(new URL("site.json", site)).then((text) => /** @type {SiteConfig} */ (JSON.parse(text))),
+    fetched(new URL("bridge.py", import.meta.url)),
+    fetched(new URL(app)),
+  ]);
+  const indexURL = new URL(config.pyodide, site).href;
+  const lockFileURL = new URL(config.lock, site).href;
+  let pyodide;
+  try {
+    const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
+    clock.lap("fetch");
+    onStep("Starting Python");
+    // The packages download while Python starts.
+    pyodide = /** @type {PyodideAPI} */ (
+      await loadPyodide({ indexURL, lockFileURL, packageBaseUrl: new URL(".", lockFileURL).href, packages: ["tallow"] })
+    );
+  } catch (error) {
+    throw new Problem(
+      "RuntimeUnavailable",
+      `Python could not be loaded from ${indexURL}: ${error instanceof Error ? error.message : error}`,
+      navigator.onLine ? "Check that the address can be reached, then try again." : "You are offline; connect, then try again.",
+    );
+  }
+  clock.lap("python");
+  onStep("Importing tallow");
+  const folder = "/home/pyodide/";
+  pyodide.FS.writeFile(`${folder}bridge.py`, bridgeCode);
+  pyodide.FS.writeFile(`${folder}app.py`, appCode);
+  const bridge = pyodide.pyimport("bridge");
+  const demo = pyodide.pyimport("app").Demo();
+  clock.lap("import");
+  return new Python(pyodide, bridge, demo, clock.laps);
+}
+
+export class Python {
+  #pyodide;
+  #bridge;
+  #demo;
+  /** @type {Started} */
+  started;
+
+  /** @param {PyodideAPI} pyodide @param {any} bridge @param {any} demo @param {Record<string, number>} seconds */
+  constructor(pyodide, bridge, demo, seconds) {
+    this.#pyodide = pyodide;
+    this.#bridge = bridge;
+    this.#demo = demo;
+    this.started = { ...JSON.parse(bridge.versions()), seconds };
+  }
+
+  /** The files of one `load`. */
+  newFiles() {
+    const files = this.call(() => this.#bridge.Files(this.#demo));
+    return {
+      /** @param {string} name @returns {Sink} */
+      open: (name) => ({
+        begin: (head, size) => this.call(() => files.begin(name, this.#bytes(head), size ?? undefined)),
+        write: (chunk) =>
+          this.call(() => {
+            // Memory moves when it grows, so its view is taken anew for every chunk.
+            const proxy = files.room(chunk.length);
+            const room = proxy.getBuffer("u8");
+            room.data.set(chunk);
+            room.release();
+            proxy.destroy();
+          }),
+        end: () => this.call(() => files.end()),
+        digest: () =>
+          this.call(() => {
+            const proxy = files.current();
+            const bytes = proxy.getBuffer("u8");
+            const hash = crypto.subtle.digest("SHA-256", bytes.data); // copies the bytes before it returns
+            bytes.release();
+            proxy.destroy();
+            return hash;
+          }),
+      }),
+      /** @returns {Record<string, unknown>} */
+      load: () => JSON.parse(this.call(() => files.load())),
+      close: () => files.destroy(),
+    };
+  }
+
+  /** @param {Record<string, unknown>} options */
+  generate(options) {
+    const stream = this.call(() => this.#bridge.Stream(this.#demo, JSON.stringify(options)));
+    return {
+      /** Run for `budget` seconds, at least one step. @param {number} budget @returns {{ text: string, stats: Record<string, number> } | null} */
+      run: (budget) => JSON.parse(this.call(() => stream.run(budget))),
+      close: () => {
+        this.call(() => stream.close());
+        stream.destroy();
+      },
+    };
+  }
+
+  /**
+   * Call Python; its exceptions become Problems.
+   * @template T
+   * @param {() => T} run
+   * @returns {T}
+   */
+  call(run) {
+    try {
+      return run();
+    } catch (error) {
+      if (!(error instanceof this.#pyodide.ffi.PythonError)) throw error;
+      throw Problem.from(JSON.parse(this.#bridge.describe_last_error()));
+    }
+  }
+
+  /** @param {Uint8Array} data */
+  #bytes(data) {
+    return this.#pyodide.toPy(data);
+  }
+}
+
+/** @param {URL} url */
+async function fetched(url) {
+  const problem = (/** @type {string} */ reason) =>
+    new Problem("RuntimeUnavailable", `${url.href} could not be loaded: ${reason}`, "Check the connection, then try again.");
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(url);
+  } catch (error) {
+    throw problem(navigator.onLine ? String(error) : "you are offline");
+  }
+  if (!response.ok) throw problem(`the server answers ${response.status} ${response.statusText}`);
+  return response.text();
+}
+
+function stopwatch() {
+  let last = performance.now();
+  /** @type {Record<string, number>} */
+  const laps = {};
+  return {
+    laps,
+    /** @param {string} name */
+    lap(name) {
+      const now = performance.now();
+      laps[name] = (now - last) / 1000;
+      last = now;
+    },
+  };
+}

@@ -1,0 +1,154 @@
+/**
+ * Python with tallow in a worker, seen from the page.
+ *
+ *     const runtime = Runtime.create();
+ *     await runtime.start(new URL("app.py", import.meta.url));
+ *     await runtime.load({ model: { file }, tokenizer: { url } }, { onProgress });
+ *     for await (const { text } of runtime.generate({ prompt: "Once" }, { signal })) output.append(text);
+ */
+
+import { Problem } from "./protocol.js";
+
+/** @import { Loaded, Progress, Reply, Request, Source, Started, Token } from "./protocol.js" */
+
+/** The folder that holds site.json: this module is in its subfolder web/. */
+export const SITE = new URL("..", import.meta.url);
+
+export class Runtime {
+  /** @type {Map<number, Replies>} */
+  #pending = new Map();
+  #lastId = 0;
+  #port;
+
+  /** @param {Worker | MessagePort} port  where a worker, or its stand-in, listens */
+  constructor(port) {
+    this.#port = port;
+    port.onmessage = (/** @type {MessageEvent<Reply>} */ { data }) => this.#pending.get(data.id)?.push(data);
+  }
+
+  /** Start a worker of its own. */
+  static create() {
+    const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+    const runtime = new Runtime(worker);
+    worker.onerror = (event) => {
+      const problem = new Problem(
+        "WorkerError",
+        event.message ?? "The worker script could not be loaded.",
+        "Check the connection and reload the page.",
+      );
+      for (const replies of runtime.#pending.values()) replies.fail(problem);
+    };
+    return runtime;
+  }
+
+  /**
+   * Boot Python, install tallow and import the demo's Python.
+   * @param {URL} app
+   * @param {{ onProgress?: (progress: Progress) => void, signal?: AbortSignal }} [options]
+   * @returns {Promise<Started>}
+   */
+  start(app, options = {}) {
+    return this.#result({ type: "start", id: ++this.#lastId, site: SITE.href, app: app.href }, options);
+  }
+
+  /**
+   * Read files into Python's memory and hand them to the demo's `load`.
+   * @param {Record<string, Source>} files
+   * @param {{ onProgress?: (progress: Progress) => void, signal?: AbortSignal }} [options]
+   * @returns {Promise<Loaded>}
+   */
+  load(files, options = {}) {
+    return this.#result({ type: "load", id: ++this.#lastId, files }, options);
+  }
+
+  /**
+   * Run the demo's `generate` and stream what it yields. Aborting, or leaving the loop early, stops Python.
+   * @param {Record<string, unknown>} keywords  the arguments of `generate`
+   * @param {{ signal?: AbortSignal }} [options]
+   * @returns {AsyncGenerator<Token, void>}
+   */
+  async *generate(keywords, { signal } = {}) {
+    for await (const reply of this.#send({ type: "generate", id: ++this.#lastId, options: keywords }, signal)) {
+      if (reply.type === "token") yield reply;
+    }
+  }
+
+  /** End the worker, whatever it is doing. */
+  close() {
+    if (this.#port instanceof MessagePort) this.#port.close();
+    else this.#port.terminate();
+  }
+
+  /**
+   * @param {Request} request
+   * @param {{ onProgress?: (progress: Progress) => void, signal?: AbortSignal }} options
+   * @returns {Promise<any>}
+   */
+  async #result(request, { onProgress, signal }) {
+    for await (const reply of this.#send(request, signal)) {
+      if (reply.type === "done") return reply.result;
+      if (reply.type === "progress") onProgress?.(reply);
+    }
+  }
+
+  /**
+   * The replies to a request, `done` last. Throws on `error` and on abort.
+   * @param {Request} request
+   * @param {AbortSignal} [signal]
+   * @returns {AsyncGenerator<Reply, void>}
+   */
+  async *#send(request, signal) {
+    signal?.throwIfAborted();
+    const { id } = request;
+    const replies = new Replies();
+    const abort = () => this.#port.postMessage({ type: "abort", id });
+    this.#pending.set(id, replies);
+    signal?.addEventListener("abort", abort);
+    let finished = false;
+    try {
+      this.#port.postMessage(request);
+      while (!finished) {
+        const reply = await replies.next();
+        finished = reply.type === "done" || reply.type === "error";
+        if (reply.type === "error") throw Problem.from(reply);
+        if (reply.type === "done" && reply.reason === "aborted") throw signal?.reason ?? new DOMException("", "AbortError");
+        yield reply;
+      }
+    } finally {
+      signal?.removeEventListener("abort", abort);
+      this.#pending.delete(id);
+      if (!finished) abort();
+    }
+  }
+}
+
+/** Replies that have come and not been read yet. */
+class Replies {
+  /** @type {Reply[]} */
+  #queue = [];
+  /** @type {unknown} */
+  #failure;
+  #wake = () => {};
+
+  /** @param {Reply} reply */
+  push(reply) {
+    this.#queue.push(reply);
+    this.#wake();
+  }
+
+  /** @param {unknown} error */
+  fail(error) {
+    this.#failure = error;
+    this.#wake();
+  }
+
+  /** @returns {Promise<Reply>} */
+  async next() {
+    for (;;) {
+      const reply = this.#queue.shift();
+      if (reply) return reply;
+      if (this.#failure) throw this.#failure;
+      await new Promise((resolve) => (this.#wake = () => resolve(undefined)));
+    }
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * The worker: Python, one request at a time.
+ *
+ * Python runs synchronously. Between two slices of it the worker waits for one task, which is when "abort" comes in.
+ */
+
+import { boot } from "./python.js";
+import { Problem } from "./protocol.js";
+import { readInto } from "./source.js";
+
+/** @import { Abort, Generate, Load, Reply, Request, Start } from "./protocol.js" */
+/** @import { Python } from "./python.js" */
+/** @import { Report } from "./source.js" */
+/** @typedef {{ postMessage(message: Reply): void, onmessage: ((event: MessageEvent) => void) | null }} Port */
+/** @typedef {Reply extends infer R ? R extends { id: number } ? Omit<R, "id"> : never : never} Unaddressed */
+
+// How long Python runs before the worker looks for an abort and shows what there is: one frame of a 60 Hz screen. A
+// thousand tokens a second would otherwise be a thousand messages.
+const SLICE_S = 1 / 60;
+
+class Server {
+  #port;
+  /** @type {Map<number, AbortController>} */
+  #running = new Map();
+  /** @type {Promise<Python> | undefined} */
+  #python;
+  #nextTask = taskHop();
+
+  /** @param {Port} port */
+  constructor(port) {
+    this.#port = port;
+    port.onmessage = ({ data }) => this.#receive(data);
+  }
+
+  /** @param {Request | Abort} message */
+  async #receive(message) {
+    const { id } = message;
+    if (message.type === "abort") {
+      this.#running.get(id)?.abort();
+      return;
+    }
+    const controller = new AbortController();
+    this.#running.set(id, controller);
+    /** @param {Unaddressed} reply */
+    const reply = (reply) => this.#port.postMessage(/** @type {Reply} */ ({ ...reply, id }));
+    try {
+      const result = await this.#answer(message, reply, controller.signal);
+      reply({ type: "done", reason: "end", result });
+    } catch (error) {
+      if (controller.signal.aborted) reply({ type: "done", reason: "aborted", result: null });
+      else reply({ type: "error", ...asProblem(error).toFault() });
+    } finally {
+      this.#running.delete(id);
+    }
+  }
+
+  /**
+   * @param {Request} request
+   * @param {(reply: Unaddressed) => void} reply
+   * @param {AbortSignal} signal
+   * @returns {Promise<unknown>}
+   */
+  async #answer(request, reply, signal) {
+    if (request.type === "start") return this.#start(request, reply);
+    if (!this.#python) throw new Problem("ProtocolError", `"${request.type}" came before "start"`);
+    return request.type === "load"
+      ? this.#load(await this.#python, request, reply, signal)
+      : this.#generate(await this.#python, request, reply, signal);
+  }
+
+  /** @param {Start} request @param {(reply: Unaddressed) => void} reply */
+  async #start({ site, app }, reply) {
+    const onStep = (/** @type {string} */ name) =>
+      reply({ type: "progress", stage: "python", name, loaded: 0, total: null });
+    this.#python = boot(site, app, onStep);
+    return (await this.#python).started;
+  }
+
+  /** @param {Python} python @param {Load} request @param {(reply: Unaddressed) => void} reply @param {AbortSignal} signal */
+  async #load(python, { files }, reply, signal) {
+    const started = performance.now();
+    const buffers = python.newFiles();
+    /** @type {string[]} */
+    const notices = [];
+    let bytes = 0;
+    try {
+      for (const [name, source] of Object.entries(files)) {
+        const onProgress = throttled((/** @type {Report} */ report) => reply({ type: "progress", name, ...report }));
+        const { size, notice } = await readInto(source, buffers.open(name), { onProgress, signal });
+        bytes += size;
+        if (notice) notices.push(notice);
+      }
+      reply({ type: "progress", stage: "model", name: "", loaded: 0, total: null });
+      await this.#nextTask(); // shows the line above, and lets an abort in, before Python takes the thread
+      signal.throwIfAborted();
+      const info = buffers.load();
+      return { info, bytes, seconds: (performance.now() - started) / 1000, notice: notices.join(" ") || null };
+    } finally {
+      buffers.close();
+    }
+  }
+
+  /** @param {Python} python @param {Generate} request @param {(reply: Unaddressed) => void} reply @param {AbortSignal} signal */
+  async #generate(python, { options }, reply, signal) {
+    const stream = python.generate(options);
+    try {
+      // The first slice ends with the first token, so that it shows at once.
+      for (let slice = stream.run(0); slice; slice = stream.run(SLICE_S)) {
+        reply({ type: "token", ...slice });
+        await this.#nextTask();
+        signal.throwIfAborted();
+      }
+    } finally {
+      stream.close();
+    }
+    return null;
+  }
+}
+
+/**
+ * A function that waits for one task of the event loop. A promise alone lets no message in; setTimeout is held to 4 ms
+ * once nested, a message to itself takes 0.07 ms (Chromium).
+ * @returns {() => Promise<void>}
+ */
+function taskHop() {
+  const { port1, port2 } = new MessageChannel();
+  return () =>
+    new Promise((resolve) => {
+      port1.onmessage = () => resolve();
+      port2.postMessage(null);
+    });
+}
+
+/**
+ * Pass on the first call, the last (`loaded` is `total`), and in between one every 50 ms.
+ * @template {{ loaded: number, total: number | null }} T
+ * @param {(value: T) => void} report
+ * @returns {(value: T) => void}
+ */
+function throttled(report) {
+  let last = -Infinity;
+  return (value) => {
+    const now = performance.now();
+    if (now - last < 50 && value.loaded !== value.total) return;
+    last = now;
+    report(value);
+  };
+}
+
+/** @param {unknown} error @returns {Problem} */
+function asProblem(error) {
+  if (error instanceof Problem) return error;
+  const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+  return new Problem(name, message, null, stack ?? null);
+}
+
+new Server(/** @type {Port} */ (/** @type {unknown} */ (self)));

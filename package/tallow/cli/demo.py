@@ -1,0 +1,106 @@
+"""`tallow demo`: serve the web pages from this computer."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tallow.cli.serve import MODELS, SiteServer
+from tallow.cli.site import CDN, PYODIDE_VERSION, build_site, pack_wheel
+from tallow.errors import ArgumentError, CheckpointError, TokenizerError
+from tallow.io import llama2c
+from tallow.text.llama2c import Llama2cTokenizer
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=8000, help="0 takes any free one (default: %(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", help="0.0.0.0 serves other computers too (default: %(default)s)")
+    parser.add_argument(
+        "--pyodide",
+        metavar="cdn|DIR",
+        help="where the pages load Python from: its CDN, or a copy made by scripts/fetch_pyodide.py "
+        "(default: the copy in tallow's cache if there is one, else the CDN)",
+    )
+    parser.add_argument(
+        "--model-dir", type=Path, metavar="DIR", help="offer the llama2.c models and tokenizers in DIR (default: none)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until Ctrl-C. The address is printed on stdout, everything else on stderr.
+
+    Raises:  ArgumentError for a folder or a port that cannot be used; SiteError
+    """
+    pyodide = _pyodide_source(arguments.pyodide)
+    models = dict(_model_files(arguments.model_dir)) if arguments.model_dir else {}
+    with tempfile.TemporaryDirectory(prefix="tallow-demo-") as scratch_name:
+        scratch = Path(scratch_name)
+        presets = list(_presets(models))
+        build_site(scratch / "site", wheel=pack_wheel(scratch), pyodide=pyodide, models=presets)
+        try:
+            server = SiteServer(scratch / "site", host=arguments.host, port=arguments.port, models=models)
+        except OSError as error:
+            raise ArgumentError(f"{arguments.host}:{arguments.port}: {error.strerror}", mend="try --port 0") from error
+        print(f"Python comes from {pyodide or CDN}", file=sys.stderr)
+        if arguments.model_dir:
+            names = ", ".join(preset["name"] for preset in presets)
+            print(f"models in {arguments.model_dir}: {names or 'none with a tokenizer that fits'}", file=sys.stderr)
+        print(server.url, flush=True)
+        with server:
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                print("stopped", file=sys.stderr)
+    return 0
+
+
+def _pyodide_source(choice: str | None) -> Path | None:
+    """The folder of a local copy, or None for the CDN."""
+    if choice == "cdn":
+        return None
+    if choice is not None:
+        if not (Path(choice) / "pyodide.mjs").is_file():
+            raise ArgumentError(f"--pyodide {choice}: no Pyodide there", mend="make a copy: scripts/fetch_pyodide.py")
+        return Path(choice)
+    # The place where scripts/fetch_pyodide.py puts its copy.
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    copy = Path(os.environ.get("TALLOW_CACHE") or caches / "tallow") / f"pyodide-{PYODIDE_VERSION}"
+    return copy if copy.is_dir() else None
+
+
+def _model_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    if not folder.is_dir():
+        raise ArgumentError(f"--model-dir {folder}: no such folder")
+    for path in sorted(folder.glob("*.bin")):
+        yield path.name, path
+
+
+def _presets(files: dict[str, Path]) -> Iterator[dict[str, Any]]:
+    """Each checkpoint with the first tokenizer of its vocabulary; which file is what, their bytes tell."""
+    for name, path in files.items():
+        try:
+            header = llama2c.load(path).header
+        except CheckpointError:
+            continue  # a tokenizer, or no file of llama2.c's
+        for tokenizer_name, tokenizer_path in files.items():
+            try:
+                Llama2cTokenizer.load(tokenizer_path, vocab_size=header.vocab_size)
+            except TokenizerError:
+                continue
+            yield {
+                "name": path.stem,
+                "bytes": header.file_bytes,
+                "model": _address(name, path),
+                "tokenizer": _address(tokenizer_name, tokenizer_path),
+            }
+            break
+
+
+def _address(name: str, path: Path) -> str:
+    """Relative to the site. It changes with the file, so the browser's copy never outlives what it is a copy of."""
+    return f"{MODELS.lstrip('/')}{name}?v={path.stat().st_mtime_ns:x}"

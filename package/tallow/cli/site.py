@@ -1,0 +1,182 @@
+"""The static site: pages, the wheel they install, Pyodide or its CDN's address, and the lock file that joins them.
+
+index.html, service-worker.js         the gallery, and isolation for hosts that cannot send headers
+web/, wasm_examples/                  as in the checkout
+site.json                             where the runtime lies, and the models offered beside the pages' own
+runtime/pyodide-lock.json             NumPy and tallow, each with its hash
+runtime/<hash>/tallow-*.whl           the hash is in the address, so no stale copy of it is ever served
+runtime/pyodide-<version>/            only where Pyodide is not loaded from its CDN
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.metadata
+import json
+import shutil
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import tallow
+from tallow.errors import TallowError
+
+PYODIDE_VERSION = "314.0.3"
+CDN = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
+PYODIDE_CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+
+# Taken from the lock file of that release, which lists 350 packages more; the pages wait for what they read.
+LOCK_INFO = {
+    "abi_version": "2026_0",
+    "arch": "wasm32",
+    "platform": "emscripten_5_0_3",
+    "python": "3.14.0",
+    "version": PYODIDE_VERSION,
+}
+NUMPY_WHEEL = "numpy-2.4.3-cp314-cp314-pyemscripten_2026_0_wasm32.whl"
+LOCK_NUMPY = {
+    "name": "numpy",
+    "version": "2.4.3",
+    "file_name": NUMPY_WHEEL,
+    "install_dir": "site",
+    "sha256": "0cad9c1b91f0082e4f959bc0e0bf5835a2efbba6ab3b1e9d1fe6e7e564cca98e",
+    "package_type": "package",
+    "imports": ["numpy"],
+    "depends": [],
+    "unvendored_tests": False,
+}
+
+NATIVE_SUFFIXES = (".so", ".dylib", ".dll")
+
+
+class SiteError(TallowError, RuntimeError):
+    """The site cannot be built from what is there."""
+
+
+def pages_folder() -> Path:
+    """The folder that holds web/ and wasm_examples/: in the installed package, or the checkout it is imported from."""
+    package = Path(tallow.__file__).parent
+    for folder in (package / "_site", package.parents[1]):
+        if (folder / "web" / "tallow.js").is_file():
+            return folder
+    raise SiteError(
+        f"the web pages are not beside {package}", mend="install tallow again: pip install --force-reinstall"
+    )
+
+
+def build_site(out: Path, *, wheel: Path, pyodide: Path | None, models: Iterable[dict[str, Any]] = ()) -> None:
+    """Write the site to the folder `out`, which must be empty or an earlier site.
+
+    Args:
+        wheel: tallow as a py3-none-any wheel.
+        pyodide: a copy of Pyodide made by scripts/fetch_pyodide.py; None for its CDN.
+        models: presets for the llama2c page, as in wasm_examples/llama2c/presets.json.
+
+    Raises:  SiteError when `out` holds something else, or `pyodide` is not the release that the pages need
+    """
+    if out.is_dir() and any(out.iterdir()):
+        if not (out / "site.json").is_file():
+            raise SiteError(f"{out} is not empty and no site", mend="choose another folder, or empty it")
+        shutil.rmtree(out)
+    pages = pages_folder()
+    ignore = shutil.ignore_patterns("__pycache__", "*.d.ts", "tsconfig.json")
+    for folder in ("web", "wasm_examples"):
+        shutil.copytree(pages / folder, out / folder, ignore=ignore)
+    # At the root: the gallery because it is the front page, the service worker because its folder is its scope.
+    for name in ("index.html", "service-worker.js"):
+        (out / "web" / name).rename(out / name)
+
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    runtime = out / "runtime"
+    (runtime / digest[:8]).mkdir(parents=True)
+    shutil.copyfile(wheel, runtime / digest[:8] / wheel.name)
+    base = _copy_pyodide(pyodide, runtime) if pyodide else CDN
+    lock = {
+        "info": LOCK_INFO,
+        "packages": {
+            "numpy": {**LOCK_NUMPY, "file_name": base + NUMPY_WHEEL},
+            "tallow": lock_entry(wheel, digest, file_name=f"{digest[:8]}/{wheel.name}"),
+        },
+    }
+    _write_json(runtime / "pyodide-lock.json", lock)
+    site = {
+        "pyodide": CDN if pyodide is None else f"runtime/{base}",
+        "lock": "runtime/pyodide-lock.json",
+        "models": list(models),
+    }
+    _write_json(out / "site.json", site)
+
+
+def lock_entry(wheel: Path, digest: str, *, file_name: str) -> dict[str, Any]:
+    """What pyodide-lock.json says about tallow's wheel; the same as the package `pyodide-lock` would write.
+
+    That package is not used because `tallow demo` has only what `pip install tallow` brings, and because its releases
+    for Python 3.11 do not read the lock files of Pyodide 314. In the browser tallow needs NumPy and nothing else.
+    """
+    name, version = wheel.name.split("-")[:2]
+    return {
+        "name": name,
+        "version": version,
+        "file_name": file_name,
+        "install_dir": "site",
+        "sha256": digest,
+        "package_type": "package",
+        "imports": sorted(_top_level_packages(wheel)),
+        "depends": ["numpy"],
+        "unvendored_tests": False,
+    }
+
+
+def pack_wheel(folder: Path) -> Path:
+    """Make the py3-none-any wheel of the running tallow in `folder`: its files without pages and native libraries."""
+    package = Path(tallow.__file__).parent
+    if not any(package.glob("kernels/lib/*.wasm")):
+        raise SiteError(f"{package} has no WASM kernels", mend="install tallow from a wheel, or with: pip install .")
+    info = f"tallow-{tallow.__version__}.dist-info"
+    metadata = importlib.metadata.distribution("tallow").read_text("METADATA") or ""
+    wheel = folder / f"tallow-{tallow.__version__}-py3-none-any.whl"
+    record = []
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+
+        def add(name: str, data: bytes) -> None:
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)  # a fixed date: same files, same hash
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            record.append(f"{name},sha256={digest},{len(data)}\n")
+
+        for path in _browser_files(package):
+            add(f"tallow/{path.relative_to(package).as_posix()}", path.read_bytes())
+        add(f"{info}/METADATA", metadata.encode())
+        add(f"{info}/WHEEL", b"Wheel-Version: 1.0\nGenerator: tallow\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "".join(record) + f"{info}/RECORD,,\n")
+    return wheel
+
+
+def _browser_files(package: Path) -> Iterator[Path]:
+    skipped = {"_site", "__pycache__", "src"}
+    for path in sorted(package.rglob("*")):
+        inner = path.relative_to(package)
+        if path.is_file() and not skipped.intersection(inner.parts) and path.suffix not in NATIVE_SUFFIXES:
+            yield path
+
+
+def _top_level_packages(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name.split("/")[0] for name in archive.namelist() if name.endswith(".py") and "/" in name}
+
+
+def _copy_pyodide(source: Path, runtime: Path) -> str:
+    """Copy what the pages load of Pyodide; its folder below `runtime`, with a slash."""
+    version = json.loads((source / "package.json").read_text())["version"]
+    if version != PYODIDE_VERSION:
+        raise SiteError(f"{source} is Pyodide {version}, the pages need {PYODIDE_VERSION}", mend="run fetch_pyodide.py")
+    folder = f"pyodide-{version}/"
+    (runtime / folder).mkdir()
+    for name in (*PYODIDE_CORE, NUMPY_WHEEL):
+        shutil.copyfile(source / name, runtime / folder / name)
+    return folder
+
+
+def _write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")

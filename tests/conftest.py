@@ -13,7 +13,6 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-
 from support import places
 from support.subsuite import Outcome
 

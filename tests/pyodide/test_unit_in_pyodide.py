@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from support import places, subsuite
 
 HERE = Path(__file__).parent

@@ -25,13 +25,10 @@ class device:
     index: int | None
 
     def __init__(self, type: str | int | device, index: int | None = None) -> None:
-        if isinstance(type, device):
-            type, index = str(type), None
-        elif isinstance(type, int):
-            type, index = "cuda", type
-        match = re.fullmatch(r"([a-z_]+)(?::(\d+))?", type)
+        name = f"cuda:{type}" if isinstance(type, int) else str(type)
+        match = re.fullmatch(r"([a-z_]+)(?::(\d+))?", name)
         if match is None or (match[2] and index is not None):
-            raise DeviceError(f"{type!r} does not name a device", mend="use 'cpu', 'cuda' or 'cuda:1'")
+            raise DeviceError(f"{name!r} does not name a device", mend="use 'cpu', 'cuda' or 'cuda:1'")
         self.type = match[1]
         self.index = int(match[2]) if match[2] else index
 
@@ -66,8 +63,8 @@ class Backend(Protocol):
 
 class _Cpu:
     type = "cpu"
-    array_type = np.ndarray
-    module = np
+    array_type: Any = np.ndarray
+    module: Any = np
 
     def device_of(self, array: Array) -> device:
         return CPU

@@ -1,0 +1,37 @@
+# Shared by scripts/test and scripts/demo: talking to the user, and getting Python and Debian packages.
+# shellcheck shell=bash
+
+say() { printf '%s: %s\n' "scripts/$(basename "$0")" "$*" >&2; }
+die() { say "$@"; exit 1; }
+
+# apt_install PACKAGE...: by apt-get, as root or through sudo.
+apt_install() {
+  local as_root=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || die "install these first, as root: apt-get install $*"
+    as_root=(sudo)
+  fi
+  command -v apt-get >/dev/null || die "install these first: $*"
+  say "installing $*"
+  "${as_root[@]}" apt-get -qq update >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >&2
+}
+
+# find_python: print the path of a Python >= 3.11 that can make environments.
+find_python() {
+  local name
+  for name in python3 python3.14 python3.13 python3.12 python3.11; do
+    if "$name" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      "$name" -c 'import sys; print(sys.executable)'
+      return
+    fi
+  done
+  return 1
+}
+
+# require_python: the same, installing it where it is missing.
+require_python() {
+  find_python && return
+  apt_install python3 python3-venv
+  find_python || die "Python 3.11 or newer with venv is needed"
+}

@@ -43,8 +43,52 @@ class Prepared:
 
     __slots__ = ("call", "half", "kwargs", "tensors")
 
+    call: list[Any]
+    kwargs: dict[str, Any]
+    tensors: list[Tensor | None]
+    half: dtypes.dtype | None
+
     def __init__(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.half: dtypes.dtype | None = None
+        if not self._take_as_they_are(op, args, kwargs):
+            self._take(op, args, kwargs)
+
+    def _take_as_they_are(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """The short way, for CPU tensors of one dtype that nothing need be done to; False if this is no such call."""
+        given = len(args)
+        if not (op.required <= given <= op.plain and op.attributes.issuperset(kwargs)):
+            return False
+        if op.spread is not None and given > op.spread and not isinstance(args[op.spread], tuple | list):
+            return False
+        call = list(args)
+        tensors: list[Tensor | None] = []
+        dtype = None
+        for i, _ in op.operands:
+            if i >= given:
+                break
+            x = args[i]
+            if isinstance(x, Tensor):
+                array = x.array
+                if type(array) is not np.ndarray or (dtype is not None and dtype is not array.dtype):
+                    return False
+                dtype = array.dtype
+                call[i] = array
+                tensors.append(x)
+            elif x is None:
+                tensors.append(None)
+            else:
+                return False
+        if dtype is None or (op.dtypes != "keep" and (dtype is F16 or dtype is BF16)):
+            return False
+        if op.dtypes == "float" and dtype.kind != "f":
+            return False
+        for i in op.indices:
+            if i < given:
+                call[i] = _unpack_index(args[i])
+        self.call, self.kwargs, self.tensors, self.half = call, kwargs, tensors, None
+        return True
+
+    def _take(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.half = None
         call, self.kwargs = op.bind(args, kwargs)
         values: list[Any] = []
         tensors: list[Tensor | None] = []
@@ -58,7 +102,7 @@ class Prepared:
             else:
                 _unpack(op, call[i], values, tensors)
         if op.dtypes != "keep" or len(values) > 1:
-            values = self._convert(op, values)
+            values = self._convert(op, values, self._wanted_dtype(op, call) if op.casts else None)
         position = 0
         for i, is_sequence in op.operands:
             if i >= given:
@@ -76,7 +120,12 @@ class Prepared:
         self.call = call
         self.tensors = tensors
 
-    def _convert(self, op: Op, values: list[Any]) -> list[Any]:
+    def _wanted_dtype(self, op: Op, call: list[Any]) -> dtypes.dtype | None:
+        at = op.names.index("dtype") if "dtype" in op.names else len(call)
+        wanted = call[at] if at < len(call) else self.kwargs.get("dtype")
+        return None if wanted is None else dtypes.as_dtype(wanted)
+
+    def _convert(self, op: Op, values: list[Any], wanted: dtypes.dtype | None) -> list[Any]:
         arrays = [v for v in values if hasattr(v, "dtype")]
         if not arrays:
             if op.dtypes == "same":
@@ -89,7 +138,10 @@ class Prepared:
         uniform = all(a.dtype == first for a in arrays) and len(arrays) == sum(v is not None for v in values)
         if op.dtypes == "keep":
             return values if uniform else _same_dtype(op, values)
-        if op.dtypes == "same":
+        if wanted is not None:
+            common = wanted
+            values = [v if v is None else _convert_operand(v, wanted) for v in values]
+        elif op.dtypes == "same":
             values = values if uniform else _same_dtype(op, values)
             common = dtypes.dtype_of(arrays[0])
         else:

@@ -5,6 +5,7 @@ An op takes arrays and attributes and returns `(value, backward)`:
 - A parameter annotated `Array` is an operand: it takes part in the dtype rules and may have a gradient. `Array | None`
   and `Array | Scalar` may be absent or a Python number; `Sequence[Array]` takes any number of operands.
 - A parameter annotated `Index` is an array that is passed as it is and has no gradient: indices, masks, conditions.
+- An attribute called `dtype` is what the operands are converted to before the op, as in PyTorch's sum and softmax.
 - Every other parameter is an attribute. The last one annotated `Ints` may be spread: `x.permute(0, 2, 1)`.
 - Without any annotation, the positional parameters that have no default are the operands.
 - `value` is an array, or a tuple of arrays.
@@ -61,6 +62,8 @@ class Op:
 
     __slots__ = (
         "aliases",
+        "attributes",
+        "casts",
         "defaults",
         "dtypes",
         "function",
@@ -69,6 +72,7 @@ class Op:
         "names",
         "operands",
         "places",
+        "plain",
         "required",
         "result",
         "spread",
@@ -96,7 +100,9 @@ class Op:
         self.dtypes = dtypes
         self.view = view
         self.result = result
-        parameters = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        signature = inspect.signature(function).parameters
+        self.casts = "dtype" in signature
+        parameters = [p for p in signature.values() if p.kind is not p.KEYWORD_ONLY]
         annotations = [str(p.annotation) for p in parameters]
         if all(p.annotation is p.empty for p in parameters):
             annotations = ["Array" if p.default is p.empty else "" for p in parameters]
@@ -106,6 +112,11 @@ class Op:
         self.operands = tuple((i, "Sequence" in a) for i, a in enumerate(annotations) if "Array" in a)
         self.indices = tuple(i for i, a in enumerate(annotations) if "Index" in a)
         self.spread = len(parameters) - 1 if annotations[-1] == "Ints" else None
+        # What the short way of `apply` asks of every call.
+        arrays = {self.names[i] for i, _ in self.operands} | {self.names[i] for i in self.indices}
+        self.attributes = frozenset(signature.keys() - arrays - {"dtype"})
+        longest = self.names.index("dtype") if "dtype" in self.names else len(parameters)
+        self.plain = 0 if any(is_sequence for _, is_sequence in self.operands) else longest
 
     def __repr__(self) -> str:
         return f"<op {self.name}{inspect.signature(self.function)}>"

@@ -70,17 +70,25 @@ class Stream:
 
     def __init__(self, demo: app.Demo, options: str) -> None:
         self._steps = demo.generate(**json.loads(options))
+        self._error: Exception | None = None
 
     def run(self, budget_s: float) -> str:
         """Steps until `budget_s` is over, at least one: {"text", "stats"}, or null after the last."""
+        if self._error:
+            raise self._error
         deadline = time.perf_counter() + budget_s
         texts: list[str] = []
         stats: dict[str, float] = {}
-        for text, latest in self._steps:
-            texts.append(text)
-            stats = latest
-            if time.perf_counter() >= deadline:
-                break
+        try:
+            for text, latest in self._steps:
+                texts.append(text)
+                stats = latest
+                if time.perf_counter() >= deadline:
+                    break
+        except Exception as error:
+            if not texts:
+                raise
+            self._error = error  # raised by the next run: what was made before it is shown first
         return json.dumps({"text": "".join(texts), "stats": stats} if texts else None)
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ export class Runtime {
   }
 
   /**
-   * Run the demo's `generate` and stream what it yields. Aborting, or leaving the loop early, stops Python.
+   * Run the demo's `generate` and stream what it yields. Aborting, or leaving the loop early, stops Python first.
    * @param {Record<string, unknown>} keywords  the arguments of `generate`
    * @param {{ signal?: AbortSignal }} [options]
    * @returns {AsyncGenerator<Token, void>}
@@ -109,17 +109,26 @@ export class Runtime {
       this.#port.postMessage(request);
       while (!finished) {
         const reply = await replies.next();
-        finished = reply.type === "done" || reply.type === "error";
+        finished = isLast(reply);
         if (reply.type === "error") throw Problem.from(reply);
         if (reply.type === "done" && reply.reason === "aborted") throw signal?.reason ?? new DOMException("", "AbortError");
         yield reply;
       }
     } finally {
+      if (!finished) {
+        // The caller has left the loop. It goes on when the worker is free again.
+        abort();
+        while (!isLast(await replies.next()));
+      }
       signal?.removeEventListener("abort", abort);
       this.#pending.delete(id);
-      if (!finished) abort();
     }
   }
+}
+
+/** @param {Reply} reply */
+function isLast(reply) {
+  return reply.type === "done" || reply.type === "error";
 }
 
 /** Replies that have come and not been read yet. */

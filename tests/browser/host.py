@@ -1,0 +1,88 @@
+"""Another origin that holds models, and can fail in every way a host fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Host(ThreadingHTTPServer):
+    """Serves `files` by path; how, the first part of the path says:
+
+    /plain/   as they are           /cut/      half of it, then the connection drops
+    /chunked/ without their size    /slow/     a kilobyte every 20 ms
+    /closed/  to no other origin    /huge/     with a size of 4 GB in the header
+    """
+
+    daemon_threads = True
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.files = files
+        self.requests: Counter[str] = Counter()
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.server_port}/{path}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that hangs up is what some tests are about."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Host
+
+    def do_GET(self) -> None:
+        self.server.requests[self.path] += 1
+        manner, _, name = self.path[1:].partition("/")
+        if name not in self.server.files:
+            return self.send_error(404)
+        data = self.server.files[name]
+        size = 4 << 30 if manner == "huge" else len(data)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/octet-stream")
+        if manner == "chunked":
+            self.send_header("Transfer-Encoding", "chunked")
+            data = b"%x\r\n%s\r\n0\r\n\r\n" % (len(data), data)
+        else:
+            self.send_header("Content-Length", str(size))
+        if manner != "closed":
+            self.send_header("Access-Control-Allow-Origin", "*")
+        self.end_headers()
+        if manner == "slow":
+            for start in range(0, len(data), 1024):
+                self.wfile.write(data[start : start + 1024])
+                time.sleep(0.02)
+        elif manner == "cut":
+            self.wfile.write(data[: len(data) // 2])
+            self.close_connection = True
+        else:
+            self.wfile.write(data)
+            self.close_connection = manner == "huge"
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        self.send_response(code)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def hosting(files: dict[str, bytes]) -> Iterator[Host]:
+    host = Host(files)
+    thread = threading.Thread(target=host.serve_forever)
+    thread.start()
+    try:
+        yield host
+    finally:
+        host.shutdown()
+        thread.join()
+        host.server_close()

@@ -1,0 +1,276 @@
+"""web/: the protocol between page and worker, and how bytes reach Python, without any model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.conftest import START_MS
+from tests.browser.host import Host, hosting
+
+DATA = bytes(range(256)) * 8192  # 2 MiB: several chunks
+OTHER = b"smaller"
+FILES = {"data": DATA, "other": OTHER, "refused": b"refuse me" + DATA}
+
+LOAD = """
+async ({ urls, abortAfter }) => {
+  const progress = [];
+  const controller = new AbortController();
+  const files = Object.fromEntries(Object.entries(urls).map(([name, url]) => [name, { url }]));
+  const onProgress = (report) => {
+    progress.push(report);
+    if (abortAfter !== null && report.loaded > abortAfter) controller.abort();
+  };
+  try {
+    return { ...(await runtime.load(files, { onProgress, signal: controller.signal })), progress };
+  } catch (error) {
+    return { error: error.name, message: error.message, mend: error.mend, progress };
+  }
+}
+"""
+
+GENERATE = """
+async ({ options, stopAt, abortAfterMs }) => {
+  const controller = new AbortController();
+  let text = "", stats = {}, messages = 0, abortedAt;
+  if (abortAfterMs !== null) {
+    setTimeout(() => { abortedAt = performance.now(); controller.abort(); }, abortAfterMs);
+  }
+  try {
+    for await (const token of runtime.generate(options, { signal: controller.signal })) {
+      text += token.text;
+      stats = token.stats;
+      messages += 1;
+      if (messages === stopAt) break;
+    }
+    return { text, stats, messages };
+  } catch (error) {
+    const { name, message, mend, details } = error;
+    return { text, stats, messages, error: name, message, mend, details, stopped_ms: performance.now() - abortedAt };
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Host]:
+    with hosting(FILES) as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def standin(browser: Browser, site: str) -> Iterator[Page]:
+    """A page whose worker is started and whose demo is standin/app.py."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(START_MS)
+    page.goto(f"{site}standin/")
+    page.wait_for_function("document.title === 'loaded'")
+    page.evaluate("async () => { window.runtime = Runtime.create(); window.started = await runtime.start(app); }")
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def runtime(standin: Page) -> Page:
+    """The same, with nothing kept from earlier tests."""
+    standin.evaluate("async () => { for (const name of await caches.keys()) await caches.delete(name); }")
+    return standin
+
+
+def load(page: Page, abort_after: int | None = None, **urls: str) -> dict[str, Any]:
+    return page.evaluate(LOAD, {"urls": urls, "abortAfter": abort_after})
+
+
+def generate(page: Page, *, stop_at: int = 0, abort_after_ms: int | None = None, **options: object) -> dict[str, Any]:
+    return page.evaluate(GENERATE, {"options": options, "stopAt": stop_at, "abortAfterMs": abort_after_ms})
+
+
+def loaded(data: bytes) -> list[object]:
+    """What the stand-in reports about a file that arrived whole."""
+    return [len(data), hashlib.sha256(data).hexdigest()]
+
+
+def kept(page: Page) -> int:
+    """How many responses the browser keeps, complete or not."""
+    return page.evaluate(
+        "async () => (await Promise.all((await caches.keys()).map("
+        "async (name) => (await (await caches.open(name)).keys()).length))).reduce((a, b) => a + b, 0)"
+    )
+
+
+def stages(result: dict[str, Any]) -> set[str]:
+    return {report["stage"] for report in result["progress"]}
+
+
+def test_page_is_isolated_and_start_says_what_runs(runtime: Page) -> None:
+    assert runtime.evaluate("crossOriginIsolated")
+    started = runtime.evaluate("started")
+    assert started["python"].startswith("3.14.")
+    assert {"fetch", "python", "import"} <= started["seconds"].keys()
+
+
+def test_text_comes_whole_and_in_order(runtime: Page) -> None:
+    result = generate(runtime, count=2000)
+    assert result["text"] == "".join(f"{i} " for i in range(2000))
+    assert result["stats"]["made"] == 2000
+    assert result["messages"] < 1000, "steps faster than the screen share a message"
+
+
+def test_first_step_is_a_message_of_its_own(runtime: Page) -> None:
+    assert generate(runtime, stop_at=1, count=5)["text"] == "0 "
+
+
+def test_nothing_to_generate(runtime: Page) -> None:
+    assert generate(runtime, count=0) == {"text": "", "stats": {}, "messages": 0}
+
+
+def test_python_error_arrives_with_its_mend_and_traceback(runtime: Page) -> None:
+    result = generate(runtime, count=5, fail_at=2)
+    assert result["text"] == "0 1 "
+    assert (result["error"], result["message"], result["mend"]) == (
+        "CheckpointError",
+        "failed on purpose",
+        "ask for less",
+    )
+    assert "app.py" in result["details"]
+
+
+def test_bug_in_python_is_called_one(runtime: Page) -> None:
+    result = generate(runtime, no_such_option=1)
+    assert result["error"] == "TypeError"
+    assert "no_such_option" in result["message"]
+    assert "bug" in result["mend"]
+
+
+def test_leaving_the_loop_stops_python(runtime: Page) -> None:
+    before = generate(runtime, count=1)["stats"]["closed"]
+    generate(runtime, stop_at=3, count=1_000_000, pause_s=0.001)
+    assert generate(runtime, count=1)["stats"]["closed"] == before + 2
+
+
+def test_abort_takes_effect_within_frames(runtime: Page) -> None:
+    result = generate(runtime, abort_after_ms=200, count=1_000_000, pause_s=0.001)
+    assert result["error"] == "AbortError"
+    assert result["text"].startswith("0 1 2 ")
+    assert result["stopped_ms"] < 1000
+
+
+def test_abort_before_the_first_step(runtime: Page) -> None:
+    assert generate(runtime, abort_after_ms=0, count=10, pause_s=0.05)["error"] == "AbortError"
+    assert generate(runtime, count=2)["text"] == "0 1 ", "and the worker goes on"
+
+
+def test_download_arrives_whole_and_is_kept(runtime: Page, host: Host) -> None:
+    url = host.url("plain/data")
+    before = host.requests["/plain/data"]
+    first = load(runtime, model=url)
+    assert first["info"]["model"] == loaded(DATA)
+    assert first["progress"][-2]["loaded"] == first["progress"][-2]["total"] == len(DATA)
+    again = load(runtime, model=url)
+    assert again["info"]["model"] == loaded(DATA)
+    assert stages(first) == {"download", "model"}
+    assert stages(again) == {"cache", "model"}
+    assert host.requests["/plain/data"] == before + 1
+
+
+def test_several_files_in_one_load(runtime: Page, host: Host) -> None:
+    result = load(runtime, model=host.url("plain/data"), tokenizer=host.url("plain/other"))
+    assert result["info"] == {"model": loaded(DATA), "tokenizer": loaded(OTHER)}
+    assert result["bytes"] == len(DATA) + len(OTHER)
+
+
+def test_size_is_not_needed(runtime: Page, host: Host) -> None:
+    assert load(runtime, model=host.url("chunked/data"))["info"]["model"] == loaded(DATA)
+
+
+def test_damaged_copy_is_downloaded_again(runtime: Page, host: Host) -> None:
+    url = host.url("plain/other")
+    load(runtime, model=url)
+    runtime.evaluate(
+        "async (url) => (await caches.open('tallow-downloads')).put(url, new Response('damaged'))", url
+    )  # as long as the file itself
+    result = load(runtime, model=url)
+    assert result["info"]["model"] == loaded(OTHER)
+    assert "damaged" in result["notice"]
+    assert load(runtime, model=url)["notice"] is None
+
+
+def test_refused_head_ends_the_download_and_keeps_nothing(runtime: Page, host: Host) -> None:
+    result = load(runtime, model=host.url("slow/refused"))
+    assert (result["error"], result["mend"]) == ("CheckpointError", "send another")
+    assert str(len(FILES["refused"])) in result["message"], "the check knows the size"
+    assert kept(runtime) == 0
+
+
+def test_missing_file(runtime: Page, host: Host) -> None:
+    result = load(runtime, model=host.url("plain/nothing"))
+    assert result["error"] == "DownloadError"
+    assert "404" in result["message"]
+    assert kept(runtime) == 0
+
+
+def test_host_that_shares_with_nobody(runtime: Page, host: Host) -> None:
+    result = load(runtime, model=host.url("closed/data"))
+    assert result["error"] == "DownloadError"
+    assert "CORS" in result["mend"]
+
+
+def test_unreachable_host(runtime: Page) -> None:
+    assert load(runtime, model="http://127.0.0.1:9/data")["error"] == "DownloadError"
+
+
+def test_dropped_connection_says_how_far_it_came(runtime: Page, host: Host) -> None:
+    result = load(runtime, model=host.url("cut/data"))
+    assert result["error"] == "ReadError"
+    assert "of 2.1 MB" in result["message"]
+    assert kept(runtime) == 0
+
+
+def test_too_large_a_download_is_refused_by_its_size(runtime: Page, host: Host) -> None:
+    result = load(runtime, model=host.url("huge/data"))
+    assert result["error"] == "FileTooLarge"
+    assert "4.3 GB" in result["message"]
+
+
+def test_aborted_download_leaves_nothing(runtime: Page, host: Host) -> None:
+    result = load(runtime, model=host.url("slow/data"), abort_after=1000)
+    assert result["error"] == "AbortError"
+    assert kept(runtime) == 0
+    assert load(runtime, model=host.url("plain/other"))["info"]["model"] == loaded(OTHER)
+
+
+def test_offline(runtime: Page, host: Host) -> None:
+    load(runtime, model=host.url("plain/other"))
+    runtime.context.set_offline(True)
+    try:
+        assert load(runtime, model=host.url("plain/other"))["info"]["model"] == loaded(OTHER), "what is kept still loads"
+        result = load(runtime, model=host.url("plain/data"))
+        assert result["error"] == "DownloadError"
+        assert "offline" in result["message"]
+    finally:
+        runtime.context.set_offline(False)
+
+
+def test_local_files(runtime: Page) -> None:
+    result = runtime.evaluate(
+        "async () => runtime.load({ model: { file: new File([new Uint8Array(3e6).fill(7)], 'seven.bin') } })"
+    )
+    assert result["info"]["model"] == loaded(b"\7" * 3_000_000)
+    assert kept(runtime) == 0
+
+
+@pytest.mark.parametrize("missing", ["web/worker.js", "site.json", "runtime/pyodide-lock.json", "standin/app.py"])
+def test_missing_part_of_the_runtime_is_an_error(page: Page, site: str, missing: str) -> None:
+    page.route(f"**/{missing}", lambda route: route.fulfill(status=404, body=""))
+    page.goto(f"{site}standin/")
+    page.wait_for_function("document.title === 'loaded'")
+    result = page.evaluate(
+        "() => Runtime.create().start(app).then(() => null, ({ name, message, mend }) => ({ name, message, mend }))"
+    )
+    assert result["name"] in ("RuntimeUnavailable", "WorkerError")
+    assert result["mend"]

@@ -95,7 +95,15 @@ class Ufunc:
             return guarded(method, self._ufunc.outer, None)
         if self.name not in NAMES["ufunc_methods"].get(method, ()):
             raise LikeCupyError(f"cupy.{self.name}.{method} is not supported")
+        if method == "at":
+            return self._at
         return guarded(f"{self.name}.{method}", getattr(self._ufunc, method), None)
+
+
+    def _at(self, target: Array, index: Any, values: Any) -> None:
+        if target.dtype.name not in NAMES["at_dtypes"]:
+            raise LikeCupyError(f"cupy.{self.name}.at does not take {target.dtype}")
+        self._ufunc.at(target.host, indices(index), unwrap(values))
 
 
 class Namespace:

@@ -20,6 +20,8 @@ UFUNC_METHODS = {
     "accumulate": ["add", "multiply"],
     "reduceat": ["add"],
 }
+# Those that `at` takes; CUDA has no atomic operations on the others.
+AT_DTYPES = ["int32", "uint32", "uint64", "float32", "float64"]
 
 
 def parameters(function: Any) -> list[str] | None:
@@ -49,6 +51,7 @@ record = {
     "cupy": cupy.__version__,
     "ufuncs": sorted(name for name, value in public(cupy).items() if isinstance(value, cupy.ufunc)),
     "ufunc_methods": UFUNC_METHODS,
+    "at_dtypes": AT_DTYPES,
     "functions": functions(cupy),
     "linalg": functions(cupy.linalg),
     "stride_tricks": functions(cupy.lib.stride_tricks),

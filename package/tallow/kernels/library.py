@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tallow.errors import KernelUnavailable
 from tallow.kernels import table
@@ -34,41 +34,47 @@ class KernelInfo:
     """What `info()` answers.
 
     `library` is such as "wasm simd128", "wasm relaxed-simd", "native x86-64-v3", or "none"; `kernels` names what it
-    computes; `reason` says why there is no library, or is empty.
+    computes; `reason` says why there is no library, or is empty; `enabled` is False under TALLOW_KERNELS=off.
     """
 
     library: str
     kernels: tuple[str, ...]
     reason: str
+    enabled: bool
 
     def __str__(self) -> str:
-        if self.reason:
-            return f"{self.library} ({self.reason})"
-        return f"{self.library}: {', '.join(self.kernels)}"
+        what = f"{self.library} ({self.reason or ', '.join(self.kernels)})"
+        return what if self.enabled else f"{what}, switched off"
 
 
-class _Library:
-    """The library that was loaded, if any."""
+class _Loaded(NamedTuple):
+    """What loading came to."""
 
-    handle: ctypes.CDLL | None = None
-    name = "none"
-    reason = ""
+    handle: ctypes.CDLL | None
+    name: str
+    reason: str = ""
+
+
+NOTHING = _Loaded(None, "none")
+_loaded = NOTHING
 
 
 def info() -> KernelInfo:
     """Which library of compiled kernels is loaded, and what it computes; loads it if nothing has yet."""
     table.provide("cpu")
-    return KernelInfo(_Library.name, tuple(table.names(BACKEND)), _Library.reason)
+    kernels = () if _loaded.handle is None else tuple(table.names(BACKEND))
+    return KernelInfo(_loaded.name, kernels, _loaded.reason, table.enabled())
 
 
 def provide() -> dict[str, str]:
     """Load the library and register its kernels: the provider of the device "cpu"."""
+    global _loaded
     absent = {"native": "runs outside browsers only"} if IN_BROWSER else {"wasm": "runs in browsers and Node only"}
     try:
-        _Library.handle, _Library.name = _load_wasm() if IN_BROWSER else _load_native()
+        _loaded = _load_wasm() if IN_BROWSER else _load_native()
     except KernelUnavailable as error:
-        _Library.reason = str(error)
-        return absent | {BACKEND: _Library.reason}
+        _loaded = _Loaded(None, "none", str(error))
+        return absent | {BACKEND: _loaded.reason}
     # Not at the top: importing the bindings looks up the functions of the library that has just been loaded.
     import tallow.kernels.bindings  # noqa: F401
 
@@ -78,26 +84,26 @@ def provide() -> dict[str, str]:
 def function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
     """The C function `name` of the loaded library."""
     try:
-        found = getattr(_Library.handle, name)
+        found = getattr(_loaded.handle, name)
     except AttributeError:
         raise KernelUnavailable(
-            f"{_Library.name}: the library in {FOLDER} has no {name}; it was built from other sources",
+            f"{_loaded.name}: the library in {FOLDER} has no {name}; it was built from other sources",
             mend="run `python build_kernels.py`",
         ) from None
     found.restype, found.argtypes = result, arguments
     return found
 
 
-def _load_wasm() -> tuple[ctypes.CDLL, str]:
+def _load_wasm() -> _Loaded:
     if not (FOLDER / "tallow-wasm-simd128.wasm").exists():
         raise KernelUnavailable(NOT_BUILT)
     try:
-        return ctypes.CDLL(str(FOLDER / "tallow-wasm-relaxed-simd.wasm")), "wasm relaxed-simd"
+        return _Loaded(ctypes.CDLL(str(FOLDER / "tallow-wasm-relaxed-simd.wasm")), "wasm relaxed-simd")
     except OSError:  # this engine does not know relaxed SIMD (Node 20 does not): it refuses to compile the module
-        return ctypes.CDLL(str(FOLDER / "tallow-wasm-simd128.wasm")), "wasm simd128"
+        return _Loaded(ctypes.CDLL(str(FOLDER / "tallow-wasm-simd128.wasm")), "wasm simd128")
 
 
-def _load_native() -> tuple[ctypes.CDLL, str]:
+def _load_native() -> _Loaded:
     machine = platform.machine().lower()
     architecture = {"amd64": "x86-64", "x86_64": "x86-64", "arm64": "aarch64"}.get(machine, machine)
     suffix = {"darwin": "dylib", "win32": "dll"}.get(sys.platform, "so")
@@ -107,5 +113,5 @@ def _load_native() -> tuple[ctypes.CDLL, str]:
     library = ctypes.CDLL(str(base))
     better = FOLDER / f"tallow-x86-64-v3.{suffix}"
     if library.tl_cpu_level() >= 3 and better.exists():
-        return ctypes.CDLL(str(better)), "native x86-64-v3"
-    return library, f"native {architecture}"
+        return _Loaded(ctypes.CDLL(str(better)), "native x86-64-v3")
+    return _Loaded(library, f"native {architecture}")

@@ -133,6 +133,11 @@ def explanation(name: str, device_type: str, args: tuple[Any, ...]) -> str:
     return "\n".join(lines)
 
 
+def enabled() -> bool:
+    """Whether kernels other than the array code may be chosen."""
+    return not _off
+
+
 def names(backend: str) -> list[str]:
     """The names of the ops that have a kernel for `backend`, sorted."""
     return sorted(name for name, b in KERNELS if b == backend)

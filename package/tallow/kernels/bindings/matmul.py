@@ -44,10 +44,10 @@ def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
 
 def matmul(a: Array, b: Array) -> Array:
     """a @ b.  Shapes: as numpy.matmul; (..., M, K) @ (..., K, N) -> (..., M, N), batch dimensions broadcast."""
-    if a.ndim == 1:
-        return matmul(a[None, :], b)[..., 0, :]
     if b.ndim == 1:
         return matmul(a, b[:, None])[..., 0]
+    if a.ndim == 1:
+        return matmul(a[None, :], b)[..., 0, :]
     (m, k), (rows, n) = a.shape[-2:], b.shape[-2:]
     if k != rows:
         raise ShapeError(f"matmul: inner dimensions differ: {a.shape} @ {b.shape}")

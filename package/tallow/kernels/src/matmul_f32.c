@@ -23,6 +23,8 @@
 
 enum { MR = 4, NR = 8, KC = 384, MC = 128, NC = 1024 };
 
+typedef float quad __attribute__((vector_size(16), aligned(4))); // MR and NR are multiples of it, if not of LANES
+
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 static size_t rounded_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
@@ -36,7 +38,7 @@ static inline void pack_panel(float *dst, const float *src, size_t count, size_t
                               ptrdiff_t step) {
   if (count == width && line == 1) {
     for (size_t p = 0; p < k; p++, src += step, dst += width)
-      for (size_t l = 0; l < width; l += LANES) store(dst + l, load(src + l));
+      for (size_t l = 0; l < width; l += 4) *(quad *)(dst + l) = *(const quad *)(src + l);
     return;
   }
   size_t p = 0;

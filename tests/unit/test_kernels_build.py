@@ -1,0 +1,143 @@
+"""The compiled libraries, and what happens where there are none."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tallow import kernels
+from tallow.errors import KernelUnavailable
+from tallow.kernels import library
+
+KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
+ALL = [
+    *("attention_decode", "decode_block", "gelu", "layer_norm", "linear"),
+    *("rms_norm", "rotary", "silu", "silu_mul", "softmax"),
+]
+
+# Every element kernel on arrays whose last byte is the last of its page, the next page being forbidden: a kernel that
+# reads or writes one element too many dies of it.
+AT_THE_EDGE = """
+import ctypes, json, math, mmap
+import numpy as np
+from tallow import kernels
+from tallow.kernels import library
+
+kernels.info()
+libc = ctypes.CDLL(None, use_errno=True)
+keep = []
+
+def edge(shape, dtype=np.float64):
+    size = math.prod(shape if isinstance(shape, tuple) else (shape,)) * np.dtype(dtype).itemsize
+    pages = -(-size // mmap.PAGESIZE)
+    memory = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    forbidden = ctypes.c_void_p(start + pages * mmap.PAGESIZE)
+    assert libc.mprotect(forbidden, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    keep.append(memory)
+    return np.frombuffer(memory, dtype, size // np.dtype(dtype).itemsize, pages * mmap.PAGESIZE - size).reshape(shape)
+
+def normal(*shape, dtype=np.float32):
+    x = edge(shape, dtype)
+    x[...] = np.random.standard_normal(shape).astype(dtype)
+    return x
+
+np.empty = edge
+fn = {name: kernels.KERNELS[name, library.BACKEND].fn for name, b in kernels.KERNELS if b == library.BACKEND}
+from tallow.kernels.bindings.matmul import matmul
+for n in (*range(1, 20), 33, 100):
+    x, w = normal(3, n), normal(n)
+    fn["softmax"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n)), fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
+    fn["rms_norm"](x, w, 1e-5), fn["layer_norm"](x, w, normal(n), 1e-5)
+    fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), True)
+    fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), False)
+    fn["attention_decode"](normal(1, 4, 1, n), normal(1, 2, 5, n), normal(1, 2, 5, n), 1.0)
+    for dtype in (np.float32, np.float16):
+        for rows in range(1, 6):
+            fn["linear"](normal(rows, n), normal(7, n, dtype=dtype), normal(7))
+    for m in (1, 2, 5, 9):
+        for a in (normal(m, n), normal(n, m).T):
+            for b in (normal(n, 9), normal(9, n).T, normal(n, 1)):
+                matmul(a, b)
+print(json.dumps("survived"))
+"""
+
+
+@pytest.mark.skipif(not KNOWN, reason=f"no compiled kernels for {platform.machine()}")
+def test_the_library_is_built_and_loads() -> None:
+    info = kernels.info()
+    assert info.reason == ""
+    expected = sorted([*ALL, "matmul"]) if library.IN_BROWSER else ALL  # natively NumPy's BLAS multiplies
+    assert list(info.kernels) == expected
+    assert info.library.split()[0] == library.BACKEND
+    assert ", ".join(expected) in str(info)
+
+
+def test_info_says_that_kernels_are_switched_off() -> None:
+    with kernels.off():
+        assert str(kernels.info()).endswith("switched off")
+
+
+def test_a_missing_library_is_told_and_the_array_code_computes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    monkeypatch.setattr(library, "_loaded", library.NOTHING)
+    absent = library.provide()
+    assert "python build_kernels.py" in absent[library.BACKEND]
+    assert library._loaded.name == "none"
+    assert "python build_kernels.py" in library._loaded.reason
+
+
+def test_a_library_of_other_sources_is_told() -> None:
+    kernels.info()
+    with pytest.raises(KernelUnavailable, match="has no tl_no_such_kernel; it was built from other sources"):
+        library.function("tl_no_such_kernel", None)
+
+
+@pytest.mark.native
+def test_importing_loads_nothing() -> None:
+    code = "import sys, tallow.kernels as k; print(k.library._loaded.name, 'tallow.kernels.bindings' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["none", "False"]
+
+
+@pytest.mark.native
+@pytest.mark.skipif(sys.platform != "linux" or not KNOWN, reason="needs mprotect and a compiled library")
+def test_no_kernel_touches_memory_beyond_its_arrays() -> None:
+    done = subprocess.run([sys.executable, "-c", AT_THE_EDGE], capture_output=True, text=True)
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
+    assert json.loads(done.stdout) == "survived"
+
+
+@pytest.mark.native
+@pytest.mark.skipif(sys.platform != "linux" or not KNOWN, reason="needs mprotect and a compiled library")
+def test_that_the_test_above_would_notice() -> None:
+    set_up = AT_THE_EDGE.partition("np.empty = edge")[0]
+    one_too_many = (
+        "x = normal(8); silu = library.function('tl_silu_f32', None, *[ctypes.c_void_p] * 2, ctypes.c_size_t)\n"
+    )
+    one_too_many += "silu(x.ctypes.data, x.ctypes.data, 9)"
+    done = subprocess.run([sys.executable, "-c", set_up + one_too_many], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGSEGV
+
+
+@pytest.mark.native
+def test_the_build_makes_what_the_loader_looks_for(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang", reason="the compiler comes from the PyPI package ziglang")
+    root = Path(__file__).parents[2]
+    command = [sys.executable, str(root / "build_kernels.py"), "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    made = {path.name for path in tmp_path.iterdir()}
+    assert {"tallow-wasm-simd128.wasm", "tallow-wasm-relaxed-simd.wasm"} <= made
+    assert all((tmp_path / name).read_bytes()[:4] == b"\0asm" for name in made if "wasm" in name)
+    if KNOWN:
+        library_of_host = [name for name in made if "wasm" not in name]
+        assert library_of_host
+        assert all((tmp_path / name).stat().st_size < 2**17 for name in made)

@@ -1,0 +1,483 @@
+"""The compiled kernels keep the contracts on top of their C files: accuracy, odd lengths, alignment, aliasing, bounds.
+
+Expected values are the formulas in float64. Outputs lie between guards and start out poisoned, so an element that was
+not written and one that was written beside the array both show.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tallow import kernels
+from tallow.kernels import library
+
+Array = np.ndarray[Any, Any]
+
+LIBRARY = kernels.info()
+pytestmark = pytest.mark.skipif(LIBRARY.library == "none", reason=f"no compiled kernels: {LIBRARY.reason}")
+
+LENGTHS = [*range(1, 35), 63, 64, 65, 100, 257, 1000]
+POISON = np.float32(-7.25e30)
+GUARD = 64
+rng = np.random.default_rng(7)
+
+
+def normal(*shape: int) -> Array:
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+class Guarded:
+    """A float32 array of poison between guards, `shift` elements off any alignment."""
+
+    def __init__(self, *shape: int, shift: int = 0) -> None:
+        n = math.prod(shape)
+        self._all = np.full(n + 2 * GUARD + shift, POISON, np.float32)
+        self.array = self._all[GUARD + shift : GUARD + shift + n].reshape(shape)
+        self._outside = [self._all[: GUARD + shift], self._all[GUARD + shift + n :]]
+
+    def check(self) -> Array:
+        """The array, once it is certain that all of it and nothing else was written."""
+        assert all((part == POISON).all() for part in self._outside), "written outside the array"
+        assert not (self.array == POISON).any(), "an element was not written"
+        return self.array
+
+
+def pointer(array: Array | None) -> int | None:
+    return None if array is None else array.ctypes.data
+
+
+def c_function(name: str, *kinds: Any) -> Callable[..., None]:
+    return library.function(name, None, *kinds)
+
+
+P, N, F, I, D = library.POINTER, library.SIZE, library.FLOAT, library.INT, library.OFFSET
+
+
+@pytest.fixture
+def poisoned_empty(monkeypatch: pytest.MonkeyPatch) -> list[Guarded]:
+    """While it is active, numpy.empty hands out guarded poison; the arrays it handed out are in the list."""
+    made: list[Guarded] = []
+    plain_empty = np.empty
+
+    def empty(shape: Any, dtype: Any = np.float32) -> Array:
+        if dtype != np.float32:
+            return plain_empty(shape, dtype)
+        made.append(Guarded(*(shape if isinstance(shape, tuple) else (shape,)), shift=1))
+        return made[-1].array
+
+    monkeypatch.setattr(np, "empty", empty)
+    return made
+
+
+def call(name: str, *args: Any) -> Array:
+    """The compiled kernel itself, whatever the table would choose."""
+    return kernels.KERNELS[name, library.BACKEND].fn(*args)
+
+
+def matmul(a: Array, b: Array) -> Array:
+    from tallow.kernels.bindings.matmul import matmul
+
+    return matmul(a, b)
+
+
+def assert_close(got: Array, expected: Array, rtol: float, atol: float | Array = 0.0) -> None:
+    assert got.dtype == np.float32
+    assert got.shape == expected.shape
+    error = np.abs(got - expected)
+    allowed = rtol * np.abs(expected) + atol
+    assert (error <= allowed).all(), f"error is {(error / np.maximum(allowed, 1e-300)).max():.3g} times what is allowed"
+
+
+# Rows and elements: the formula in float64, and the C function called as fn(y, x) on guarded memory.
+
+
+def softmax64(x: Array) -> Array:
+    e = np.exp(x.astype(np.float64) - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def silu64(x: Array) -> Array:
+    x = x.astype(np.float64)
+    return x / (1 + np.exp(-x))
+
+
+def gelu64(x: Array) -> Array:
+    x = x.astype(np.float64)
+    return x * np.array([math.erfc(-v / math.sqrt(2)) / 2 for v in x.ravel()]).reshape(x.shape)
+
+
+def gelu_tanh64(x: Array) -> Array:
+    x = x.astype(np.float64)
+    return x / (1 + np.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def rms_norm64(x: Array, weight: Array, eps: float) -> Array:
+    x = x.astype(np.float64)
+    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) * weight
+
+
+def layer_norm64(x: Array, weight: Array, bias: Array, eps: float) -> Array:
+    x = x.astype(np.float64)
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps) * weight + bias
+
+
+ROWS = 3
+EPS = 1e-5
+WEIGHT, BIAS = normal(1000), normal(1000)
+
+ROW_KERNELS: dict[str, tuple[Callable[[Array], Array], Callable[[Array, Array], None], float, float]] = {
+    "softmax": (
+        softmax64,
+        lambda y, x: c_function("tl_softmax_f32", P, P, N, N)(pointer(y), pointer(x), len(x), x.shape[1]),
+        2e-6,
+        0.0,
+    ),
+    "silu": (silu64, lambda y, x: c_function("tl_silu_f32", P, P, N)(pointer(y), pointer(x), x.size), 5e-7, 0.0),
+    "gelu": (gelu64, lambda y, x: c_function("tl_gelu_f32", P, P, N)(pointer(y), pointer(x), x.size), 4e-7, 0.0),
+    "gelu_tanh": (
+        gelu_tanh64,
+        lambda y, x: c_function("tl_gelu_tanh_f32", P, P, N)(pointer(y), pointer(x), x.size),
+        2e-6,
+        4e-7,
+    ),
+    "rms_norm": (
+        lambda x: rms_norm64(x, WEIGHT[: x.shape[1]], EPS),
+        lambda y, x: c_function("tl_rms_norm_f32", P, P, P, N, N, F)(
+            pointer(y), pointer(x), pointer(WEIGHT), len(x), x.shape[1], EPS
+        ),
+        1e-6,
+        0.0,
+    ),
+    "layer_norm": (
+        lambda x: layer_norm64(x, WEIGHT[: x.shape[1]], BIAS[: x.shape[1]], EPS),
+        lambda y, x: c_function("tl_layer_norm_f32", P, P, P, P, N, N, F)(
+            pointer(y), pointer(x), pointer(WEIGHT), pointer(BIAS), len(x), x.shape[1], EPS
+        ),
+        2e-6,
+        2e-5,
+    ),
+}
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("name", ROW_KERNELS)
+def test_any_length_and_alignment(name: str, n: int) -> None:
+    expected, run, rtol, atol = ROW_KERNELS[name]
+    for shift in range(4):
+        x, y = Guarded(ROWS, n, shift=shift), Guarded(ROWS, n, shift=3 - shift)
+        x.array[...] = normal(ROWS, n)
+        run(y.array, x.array)
+        assert_close(y.check(), expected(x.check()), rtol, atol)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 33, 64])
+@pytest.mark.parametrize("name", ROW_KERNELS)
+def test_in_place(name: str, n: int) -> None:
+    expected, run, rtol, atol = ROW_KERNELS[name]
+    x = Guarded(ROWS, n)
+    x.array[...] = normal(ROWS, n)
+    before = x.array.copy()
+    run(x.array, x.array)
+    assert_close(x.check(), expected(before), rtol, atol)
+
+
+@pytest.mark.parametrize("name", ["softmax", "silu", "gelu", "gelu_tanh"])
+@pytest.mark.parametrize("n", [5, 8, 37])
+def test_nan_reaches_the_result(name: str, n: int) -> None:
+    _, run, _, _ = ROW_KERNELS[name]
+    for place in range(n):
+        x, y = normal(1, n), normal(1, n)
+        x[0, place] = np.nan
+        run(y, x)
+        assert np.isnan(y[0, place])
+        assert np.isnan(y).sum() == (n if name == "softmax" else 1)
+
+
+def test_activations_at_the_ends_of_float32() -> None:
+    x = np.array([-np.inf, -3e38, -110, -88, -0.0, 0.0, 1e-40, 88, 110, 3e38, np.inf], np.float32)
+    silu, gelu, gelu_tanh = call("silu", x), call("gelu", x, "none"), call("gelu", x, "tanh")
+    for got in (silu, gelu, gelu_tanh):
+        assert np.isnan(got[0])  # as in PyTorch: -inf * 0
+        np.testing.assert_array_equal(got[7:], x[7:])
+        np.testing.assert_allclose(got[4:7], [0, 0, 5e-41], rtol=1e-3)
+    np.testing.assert_array_equal(gelu[1:4], 0)
+    np.testing.assert_array_equal(gelu_tanh[1:4], 0)
+    np.testing.assert_allclose(silu[1:4], [0, 0, -88 * math.exp(-88)], rtol=1e-5, atol=1e-42)
+
+
+def test_gelu_keeps_its_relative_accuracy_in_the_tail() -> None:
+    x = np.linspace(-12, 0, 1001, dtype=np.float32)
+    assert_close(call("gelu", x, "none"), gelu64(x), 1e-6 * (1 + 12**2))
+    small = x > -4
+    assert_close(call("gelu", x[small], "none"), gelu64(x[small]), 1e-6 * (1 + 4**2))
+
+
+def test_softmax_of_masks_and_infinities() -> None:
+    inf = np.inf
+    x = np.array([[0, -inf, 1, -inf, -inf], [-inf] * 5, [0, inf, 0, 0, 0], [1e38, -1e38, 0, 0, 1e38]], np.float32)
+    y = call("softmax", x)
+    assert_close(y[0], np.array([1 / (1 + math.e), 0, math.e / (1 + math.e), 0, 0]), 2e-6)
+    assert np.isnan(y[1]).all()
+    assert np.isnan(y[2]).all()
+    np.testing.assert_array_equal(y[3], [0.5, 0, 0, 0, 0.5])
+
+
+@given(st.integers(1, 300), st.floats(-80, 80), st.integers(0, 2**32 - 1))
+def test_softmax_sums_to_one_and_ignores_a_shift(n: int, shift: float, seed: int) -> None:
+    x = (np.random.default_rng(seed).standard_normal((2, n)) * 10).astype(np.float32)
+    y = call("softmax", x)
+    np.testing.assert_allclose(y.sum(axis=-1, dtype=np.float64), 1, rtol=2e-6)
+    shifted = x + np.float32(shift)  # rounding the sum moves each score by up to half an ulp of 128
+    np.testing.assert_allclose(call("softmax", shifted), y, rtol=4e-5, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["softmax", "rms_norm", "layer_norm"])
+def test_long_rows_keep_their_accuracy(name: str) -> None:
+    n = 65_536
+    x, ones, zeros = normal(1, n), np.ones(n, np.float32), np.zeros(n, np.float32)
+    constant = np.full((1, n), np.float32(0.1))  # rounding is one-sided: the worst input of a sum
+    if name == "softmax":
+        assert_close(call(name, x), softmax64(x), 2e-6)
+        assert_close(call(name, constant), softmax64(constant), 2e-6)
+    elif name == "rms_norm":
+        assert_close(call(name, x, ones, EPS), rms_norm64(x, ones, EPS), 3e-7)
+        assert_close(call(name, constant, None, EPS), rms_norm64(constant, ones, EPS), 2e-5)
+    else:
+        assert_close(call(name, x, ones, zeros, EPS), layer_norm64(x, ones, zeros, EPS), 2e-6, 2e-5)
+
+
+def test_layer_norm_survives_a_large_mean() -> None:
+    x = normal(4, 768) + 1000
+    expected = layer_norm64(x, np.ones(768), np.zeros(768), EPS)
+    assert_close(call("layer_norm", x, None, None, EPS), expected, 2e-6, 4e-7 * 1000 + 2e-5)
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
+@pytest.mark.parametrize("k", [2, 6, 8, 16, 20, 48, 64])
+def test_rotary(k: int, interleaved: bool, poisoned_empty: list[Guarded]) -> None:
+    x, angles = normal(2, 3, 5, k), normal(5, k // 2)
+    cos, sin = np.cos(angles), np.sin(angles)
+    y = call("rotary", x, cos, sin, interleaved)
+    # The definition: pairs are complex numbers, turned by e^(i angle).
+    first, second = (x[..., ::2], x[..., 1::2]) if interleaved else (x[..., : k // 2], x[..., k // 2 :])
+    turned = (first.astype(np.float64) + 1j * second) * np.exp(1j * angles.astype(np.float64))
+    got = y[..., ::2] + 1j * y[..., 1::2] if interleaved else y[..., : k // 2] + 1j * y[..., k // 2 :]
+    np.testing.assert_allclose(got, turned, atol=2e-6)
+    poisoned_empty[0].check()
+
+
+# attention
+
+
+def attention64(q: Array, k: Array, v: Array, scale: float) -> Array:
+    groups = q.shape[1] // k.shape[1]
+    k, v = (np.repeat(a.astype(np.float64), groups, axis=1) for a in (k, v))
+    return softmax64(q.astype(np.float64) @ k.swapaxes(2, 3) * scale) @ v
+
+
+@pytest.mark.parametrize("s", [1, 2, 3, 9, 64, 257])
+@pytest.mark.parametrize(
+    ("batch", "heads", "kv_heads", "width"), [(1, 6, 6, 48), (2, 8, 4, 8), (3, 4, 1, 5), (1, 3, 3, 100)]
+)
+def test_attention_decode_reads_a_view_of_a_longer_cache(
+    batch: int, heads: int, kv_heads: int, width: int, s: int, poisoned_empty: list[Guarded]
+) -> None:
+    q = normal(batch, heads, 1, width)
+    cache = np.full((2, batch, kv_heads, s + 5, width), np.nan, np.float32)  # what lies beyond must not matter
+    cache[..., :s, :] = normal(2, batch, kv_heads, s, width)
+    k, v = cache[..., :s, :]
+    got = call("attention_decode", q, k, v, width**-0.5)
+    expected = attention64(q, k, v, width**-0.5)
+    assert_close(got, expected, 0, 4e-6 * np.abs(v).max())
+    for array in poisoned_empty:
+        array.check()
+
+
+def test_attention_decode_takes_any_layout() -> None:
+    q, k, v = normal(2, 4, 1, 16), normal(2, 2, 7, 16), normal(2, 2, 7, 16)
+    expected = attention64(q, k, v, 0.25)
+    positions_first = [np.ascontiguousarray(a.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for a in (k, v)]
+    columns_first = [np.asfortranarray(a) for a in (k, v)]
+    reversed_rows = [a[:, :, ::-1][:, :, ::-1] for a in (k, v)]
+    for keys, values in (positions_first, columns_first, reversed_rows):
+        assert_close(call("attention_decode", q, keys, values, 0.25), expected, 0, 2e-5)
+
+
+def test_attention_decode_survives_large_scores() -> None:
+    q, k, v = normal(1, 1, 1, 8) * 1000, normal(1, 1, 5, 8), normal(1, 1, 5, 8)
+    assert_close(call("attention_decode", q, k, v, 1.0), attention64(q, k, v, 1.0), 0, 1e-3)
+
+
+# matmul and linear
+
+
+def bound(a: Array, b: Array) -> Array:
+    """A few rounding errors of each product: K / 4 + 8 ulp of Σ|a||b|, where ordered summation allows K."""
+    k = a.shape[-1]
+    return (k / 4 + 8) * 2**-23 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
+
+
+SIZES = [
+    (1, 1, 1), (1, 7, 9), (2, 3, 5), (3, 33, 2), (4, 8, 8), (4, 100, 31), (5, 1, 3), (6, 16, 1), (8, 9, 8),
+    (13, 385, 17),
+    (1, 384, 2050), (2, 500, 33), (131, 20, 1), (129, 390, 9), (5, 800, 1030), (33, 64, 33), (150, 31, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_matmul(size: tuple[int, int, int], layout: str, poisoned_empty: list[Guarded]) -> None:
+    m, k, n = size
+    a = normal(m, k) if layout[0] == "N" else normal(k, m).T
+    b = normal(k, n) if layout[1] == "N" else normal(n, k).T
+    c = matmul(a, b)
+    assert_close(c, a.astype(np.float64) @ b.astype(np.float64), 0, bound(a, b))
+    poisoned_empty[0].check()
+    scratch = poisoned_empty[1]
+    scratch.array[...] = 0
+    scratch.check()
+
+
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape"),
+    [
+        ((3, 5, 7), (3, 7, 9)), ((2, 3, 5, 7), (7, 9)), ((5, 7), (4, 7, 9)), ((2, 1, 5, 7), (3, 7, 9)),
+        ((2, 1, 1, 7), (1, 3, 7, 9)),
+        ((7,), (7, 9)), ((5, 7), (7,)), ((7,), (7,)), ((3, 5, 7), (7,)), ((7,), (3, 7, 9)), ((0, 5, 7), (0, 7, 9)),
+        ((5, 0), (0, 9)), ((0, 7), (7, 9)), ((2, 5, 7), (2, 7, 0)),
+    ],
+)  # fmt: skip
+def test_matmul_batches_broadcast_as_numpy_does(a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> None:
+    a, b = normal(*a_shape), normal(*b_shape)
+    np.testing.assert_allclose(matmul(a, b), a.astype(np.float64) @ b.astype(np.float64), rtol=1e-5, atol=1e-5)
+
+
+def test_matmul_takes_any_strides() -> None:
+    big = normal(40, 60)
+    record = np.zeros((20, 30), np.dtype([("tag", np.int8), ("x", np.float32)]))  # packed: strides of five bytes
+    record["x"] = normal(20, 30)
+    views = [
+        big[::2, ::2],
+        big[:20, :30],
+        big[20:, 30:][::-1, ::-1],
+        record["x"],
+        np.broadcast_to(normal(30), (20, 30)),
+    ]
+    views += [np.broadcast_to(normal(20, 1), (20, 30))]
+    for a in views:
+        for b in views:
+            expected = a.astype(np.float64) @ b.T.astype(np.float64)
+            assert_close(matmul(a, b.T), expected, 0, bound(a, b.T))
+        few = a[5:7]
+        assert_close(matmul(few, a.T), few.astype(np.float64) @ a.T.astype(np.float64), 0, bound(few, a.T))
+
+
+def test_matmul_passes_nan_and_infinity_only_where_they_belong() -> None:
+    a, b = normal(9, 9), normal(9, 9)
+    a[4, 4], b[2, 2] = np.nan, np.inf
+    c = matmul(a, b)
+    assert np.isnan(c[4]).all()
+    assert np.isfinite(np.delete(np.delete(c, 4, 0), 2, 1)).all()
+    assert not np.isfinite(c[:, 2]).any()
+
+
+def to_bfloat16(x: Array) -> Array:
+    return (np.asarray(x, np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+
+
+def from_bfloat16(bits: Array) -> Array:
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+WEIGHTS: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
+    "float32": (lambda w: w, lambda w: w),
+    "float16": (lambda w: w.astype(np.float16), lambda w: w.astype(np.float32)),
+    "bfloat16": (to_bfloat16, from_bfloat16),
+}
+
+
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 6, 7, 11])
+@pytest.mark.parametrize(("k", "n"), [(1, 1), (3, 2), (8, 5), (31, 4), (64, 33), (100, 7)])
+def test_linear(dtype: str, rows: int, k: int, n: int, poisoned_empty: list[Guarded]) -> None:
+    narrow, widen = WEIGHTS[dtype]
+    x, weight, bias = normal(rows, k), narrow(normal(n, k)), normal(n)
+    w = widen(weight)
+    got = call("linear", x, weight, bias)
+    expected = x.astype(np.float64) @ w.T.astype(np.float64) + bias
+    assert_close(got, expected, 2**-23, bound(x, w.T) + 2**-22 * np.abs(bias))
+    poisoned_empty[0].check()
+    assert_close(call("linear", x, weight, None), expected - bias, 1e-5, bound(x, w.T) + 1e-6)
+
+
+@pytest.mark.parametrize("dtype", WEIGHTS)
+def test_linear_reads_rows_of_a_wider_matrix(dtype: str) -> None:
+    narrow, widen = WEIGHTS[dtype]
+    x, weight = normal(2, 3, 20), narrow(normal(10, 40))
+    for view in (weight[:, :20], weight[::2, 7:27], weight[:, ::2], weight[::-1, 20:]):
+        expected = x.astype(np.float64) @ widen(view).T.astype(np.float64)
+        np.testing.assert_allclose(call("linear", x, view, None), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_linear_reads_every_half_exactly(dtype: str) -> None:
+    every = np.arange(2**16, dtype=np.uint16)
+    weight = (every.view(np.float16) if dtype == "float16" else every)[:, None]
+    expected = weight.astype(np.float32) if dtype == "float16" else from_bfloat16(weight)
+    for width in (1, 16):  # the scalar end of a row, and whole vectors
+        w = np.zeros((2**16, width), weight.dtype)
+        w[:, :1] = weight
+        x = np.zeros((1, width), np.float32)
+        x[0, 0] = 1
+        np.testing.assert_array_equal(call("linear", x, w, None)[0], expected[:, 0])
+
+
+def test_bindings_refuse_what_does_not_fit() -> None:
+    x = normal(4, 8)
+    bad: list[tuple[str, tuple[Any, ...]]] = [
+        ("rms_norm", (x, normal(7), EPS)),
+        ("layer_norm", (x, normal(8), normal(9), EPS)),
+        ("silu_mul", (x, normal(4, 9))),
+        ("linear", (x, normal(5, 7).astype(np.float16), None)),
+        ("linear", (x, normal(5, 8).astype(np.float16), normal(4))),
+        ("rotary", (x, normal(4, 3), normal(4, 3), True)),
+        ("rotary", (normal(4, 7), normal(4, 3), normal(4, 3), True)),
+        ("attention_decode", (normal(1, 3, 1, 8), normal(1, 2, 5, 8), normal(1, 2, 5, 8), 1.0)),
+        ("attention_decode", (normal(1, 2, 1, 8), normal(1, 2, 5, 8), normal(1, 2, 4, 8), 1.0)),
+        ("attention_decode", (normal(1, 2, 1, 8), normal(1, 2, 0, 8), normal(1, 2, 0, 8), 1.0)),
+        *((name, (x.astype(np.float64),)) for name in ("softmax", "silu")),
+        ("gelu", (x, "sigmoid")),
+        ("rms_norm", (x, normal(8).astype(np.float64), EPS)),
+    ]
+    from tallow.errors import TallowError
+
+    for name, args in bad:
+        with pytest.raises(TallowError):
+            call(name, *args)
+    for a, b in [(x, x), (normal(2, 3, 4), normal(3, 4, 5)), (normal(3, 4, 5), normal(2, 5, 6))]:
+        with pytest.raises(TallowError):
+            matmul(a, b)
+
+
+@pytest.mark.parametrize("name", ["softmax", "silu"])
+def test_empty_arrays(name: str) -> None:
+    for shape in ((0,), (3, 0), (0, 3)):
+        assert call(name, np.zeros(shape, np.float32)).shape == shape
+
+
+def test_the_table_runs_them() -> None:
+    x = normal(4, 8)
+    if not LIBRARY.enabled:
+        pytest.skip("kernels are switched off")
+    with kernels.require(library.BACKEND):
+        assert_close(kernels.run("softmax", x), softmax64(x), 2e-6)
+    assert ctypes.sizeof(library.SIZE) == np.dtype(np.intp).itemsize

@@ -59,6 +59,8 @@ def offer(places: str, *names: str) -> Callable[[F], F]:
 
 
 def _put(place: str, name: str, function: Callable[..., Any]) -> None:
+    if place == "linalg":
+        name = name.removeprefix("linalg_")
     if name in OFFERED[place]:
         raise ArgumentError(f"{name} is offered at {place} already", mend="choose another name")
     OFFERED[place][name] = function

@@ -43,7 +43,7 @@ PLACES = {
     "Tensor": "a method: x.softmax",
     "Tensor_": "an in-place method: x.softmax_",
     "F": "a function of tallow.nn.functional",
-    "linalg": "a function of tallow.linalg, and of the package under linalg_",
+    "linalg": "a function of tallow.linalg, whose name there is without linalg_",
     "special": "a function of tallow.special",
 }
 ALIASES = {

@@ -1,0 +1,92 @@
+"""Products added to something: beta · input + alpha · (a product)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.errors import ShapeError
+from tallow.ops.matmul import (
+    Products,
+    batched_operands,
+    matmul_result,
+    matrix_operands,
+    outer_result,
+    product,
+    vector_operands,
+)
+from tallow.ops.table import Array, Result, Scalar, op
+
+
+def _added(name: str, input: Array, beta: Scalar, alpha: Scalar, value: Array, backward: Products) -> Result:
+    """beta · input + alpha · value. With beta = 0 the input is ignored, NaN and all, as in BLAS."""
+    shape = value.shape
+    if alpha != 1:
+        value = value * alpha
+    if beta != 0:
+        value = value + (input if beta == 1 else input * beta)
+    if value.shape != shape:
+        raise ShapeError(f"{name}: input of shape {input.shape} cannot be broadcast to the product's shape {shape}")
+    return value, lambda g: (lambda: g * beta, *backward(g if alpha == 1 else g * alpha))
+
+
+@op("tl Tensor Tensor_")
+def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
+    """beta · input + alpha · (mat1 @ mat2)
+
+    Shapes:  input broadcast to (M, N); (M, K), (K, N) -> (M, N)
+    Raises:  ShapeError
+    """
+    matrix_operands("addmm", mat1=mat1, mat2=mat2)
+    return _added("addmm", input, beta, alpha, *matmul_result(mat1, mat2, "addmm"))
+
+
+@op("tl Tensor Tensor_")
+def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
+    """beta · input + alpha · (mat @ vec)
+
+    Shapes:  input broadcast to (M); (M, K), (K) -> (M)
+    Raises:  ShapeError
+    """
+    matrix_operands("addmv", mat=mat)
+    vector_operands("addmv", vec=vec)
+    return _added("addmv", input, beta, alpha, *matmul_result(mat, vec, "addmv"))
+
+
+@op("tl Tensor Tensor_")
+def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
+    """beta · input + alpha · (vec1 vec2ᵀ)
+
+    Shapes:  input broadcast to (M, N); (M), (N) -> (M, N)
+    Raises:  ShapeError
+    """
+    vector_operands("addr", vec1=vec1, vec2=vec2)
+    return _added("addr", input, beta, alpha, *outer_result(vec1, vec2))
+
+
+@op("tl Tensor Tensor_")
+def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
+    """beta · input + alpha · (batch1 @ batch2)
+
+    Shapes:  input broadcast to (B, M, N); (B, M, K), (B, K, N) -> (B, M, N)
+    Raises:  ShapeError
+    """
+    batched_operands("baddbmm", batch1=batch1, batch2=batch2)
+    return _added("baddbmm", input, beta, alpha, *matmul_result(batch1, batch2, "baddbmm"))
+
+
+@op("tl Tensor Tensor_")
+def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
+    """beta · input + alpha · Σ_b batch1_b @ batch2_b
+
+    Shapes:  input broadcast to (M, N); (B, M, K), (B, K, N) -> (M, N)
+    Raises:  ShapeError
+    """
+    batched_operands("addbmm", batch1=batch1, batch2=batch2)
+    b, m, k = batch1.shape
+    # The sum over the batch is part of one long inner dimension.
+    long = product(batch1.swapaxes(0, 1).reshape(m, b * k), batch2.reshape(b * k, -1), "addbmm")
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        return lambda: product(g, batch2.swapaxes(1, 2), "addbmm"), lambda: product(batch1.swapaxes(1, 2), g, "addbmm")
+
+    return _added("addbmm", input, beta, alpha, long, backward)

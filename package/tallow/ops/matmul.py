@@ -1,0 +1,190 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tallow import kernels
+from tallow.devices import array_module
+from tallow.errors import DtypeError, ShapeError
+from tallow.kernels import kernel
+from tallow.ops.table import Array, Result, op
+
+Products = Callable[[Array], tuple[Any, Any]]  # the gradients of two factors, from that of their product
+
+
+@kernel("matmul", "array")
+def arraymatmul_result(a: Array, b: Array) -> Array:
+    """numpy.matmul; a batch of rows times one matrix is a single product."""
+    if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and a.shape[-1] == b.shape[0]:
+        return array_module(a).matmul(_rows(a), b).reshape(*a.shape[:-1], b.shape[-1])
+    return array_module(a).matmul(a, b)
+
+
+def _rows(x: Array) -> Array:
+    """All the rows of a batch as one matrix; NumPy does not infer a length beside an empty dimension."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
+def product(a: Array, b: Array, name: str) -> Array:
+    """a @ b by the best kernel.
+
+    Raises: DtypeError for booleans, ShapeError with both shapes.
+    """
+    if a.dtype.kind == "b":
+        raise DtypeError(f"{name}: not implemented for bool", mend="convert the operands first: x.float()")
+    try:
+        return kernels.run("matmul", a, b)
+    except ValueError:
+        raise _unfit(a, b, name) from None
+
+
+def _unfit(a: Array, b: Array, name: str) -> ShapeError:
+    if a.ndim == 0 or b.ndim == 0:
+        return ShapeError(
+            f"{name}: both operands need at least one dimension, got {a.shape} @ {b.shape}", mend="multiply by a number with *"
+        )
+    inner = b.shape[max(b.ndim - 2, 0)]
+    if a.shape[-1] != inner:
+        return ShapeError(
+            f"{name}: inner dimensions differ: {a.shape} @ {b.shape}; expected {a.shape[-1]} == {inner}",
+            mend="transpose one operand with .mT, or check the layer's input width",
+        )
+    return ShapeError(f"{name}: batch dimensions do not broadcast: {a.shape} @ {b.shape}")
+
+
+def _times_transposed(g: Array, b: Array, name: str) -> Array:
+    """The gradient of `a` in a @ b, where both are matrices or batches of them."""
+    return product(g, b.swapaxes(-1, -2), name)
+
+
+def _transposed_times(a: Array, g: Array, b: Array, name: str) -> Array:
+    """The gradient of `b` in a @ b. One matrix shared by a whole batch gets it in one product, not one for each row."""
+    if b.ndim == 2 and a.ndim > 2:
+        a, g = _rows(a), _rows(g)
+    return product(a.swapaxes(-1, -2), g, name)
+
+
+@op("tl Tensor linalg")
+def matmul(input: Array, other: Array) -> Result:
+    """The matrix product, over the last two dimensions; a vector counts as a row on the left, a column on the right.
+
+    da = g bᵀ,  db = aᵀ g
+
+    Shapes:  (..., M, K) @ (..., K, N) -> (..., M, N), batch dimensions broadcast; (K) @ (K) -> ()
+    Dtypes:  any but bool, both the same
+    Raises:  ShapeError
+    """
+    return matmul_result(input, other, "matmul")
+
+
+def matmul_result(a: Array, b: Array, name: str) -> tuple[Array, Products]:
+    """a @ b and its backward, for the op `name`."""
+    value = product(a, b, name)
+    if a.ndim > 1 and b.ndim > 1:
+        return value, lambda g: (lambda: _times_transposed(g, b, name), lambda: _transposed_times(a, g, b, name))
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        row = a[None, :] if a.ndim == 1 else a
+        column = b[:, None] if b.ndim == 1 else b
+        g = g[..., None] if b.ndim == 1 else g
+        g = g[..., None, :] if a.ndim == 1 else g
+
+        def of_a() -> Array:
+            da = _times_transposed(g, column, name)
+            return da[..., 0, :] if a.ndim == 1 else da
+
+        def of_b() -> Array:
+            db = _transposed_times(row, g, column, name)
+            return db[..., 0] if b.ndim == 1 else db
+
+        return of_a, of_b
+
+    return value, backward
+
+
+def vector_operands(name: str, **operands: Array) -> None:
+    """Raises: ShapeError for an operand that is not one."""
+    _expect_dims(name, 1, "a vector", operands)
+
+
+def matrix_operands(name: str, **operands: Array) -> None:
+    """Raises: ShapeError for an operand that is not one."""
+    _expect_dims(name, 2, "a matrix", operands)
+
+
+def batched_operands(name: str, **operands: Array) -> None:
+    """Raises: ShapeError for operands that are not batches of matrices of one size."""
+    _expect_dims(name, 3, "a batch of matrices", operands)
+    sizes = {array.shape[0] for array in operands.values()}
+    if len(sizes) > 1:
+        shapes = " @ ".join(str(array.shape) for array in operands.values())
+        raise ShapeError(f"{name}: batch sizes differ: {shapes}", mend="use matmul, which broadcasts")
+
+
+def _expect_dims(name: str, ndim: int, what: str, operands: dict[str, Array]) -> None:
+    for operand, array in operands.items():
+        if array.ndim != ndim:
+            raise ShapeError(f"{name}: {operand} must be {what}, got shape {array.shape}", mend="use matmul, which broadcasts")
+
+
+@op()
+def mm(input: Array, mat2: Array) -> Result:
+    """The product of two matrices.
+
+    Shapes:  (M, K), (K, N) -> (M, N)
+    Raises:  ShapeError
+    """
+    matrix_operands("mm", input=input, mat2=mat2)
+    return matmul_result(input, mat2, "mm")
+
+
+@op()
+def bmm(input: Array, mat2: Array) -> Result:
+    """The products of two batches of matrices, which are not broadcast.
+
+    Shapes:  (B, M, K), (B, K, N) -> (B, M, N)
+    Raises:  ShapeError
+    """
+    batched_operands("bmm", input=input, mat2=mat2)
+    return matmul_result(input, mat2, "bmm")
+
+
+@op()
+def mv(input: Array, vec: Array) -> Result:
+    """A matrix times a vector.
+
+    Shapes:  (M, K), (K) -> (M)
+    Raises:  ShapeError
+    """
+    matrix_operands("mv", input=input)
+    vector_operands("mv", vec=vec)
+    return matmul_result(input, vec, "mv")
+
+
+@op()
+def dot(input: Array, tensor: Array) -> Result:
+    """The inner product of two vectors.
+
+    Shapes:  (K), (K) -> ()
+    Raises:  ShapeError
+    """
+    vector_operands("dot", input=input, tensor=tensor)
+    return matmul_result(input, tensor, "dot")
+
+
+@op(dtypes="promote")
+def outer(input: Array, vec2: Array) -> Result:
+    """y_ij = input_i · vec2_j
+
+    Shapes:  (M), (N) -> (M, N)
+    Raises:  ShapeError
+    """
+    vector_operands("outer", input=input, vec2=vec2)
+    return outer_result(input, vec2)
+
+
+def outer_result(a: Array, b: Array) -> tuple[Array, Products]:
+    return a[:, None] * b, lambda g: (lambda: product(g, b, "outer"), lambda: product(a, g, "outer"))

@@ -1,0 +1,136 @@
+"""Orders: sorting, the k greatest, the extreme and where it stands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow import return_types
+from tallow.devices import array_module
+from tallow.errors import DimensionError, DtypeError, ShapeError
+from tallow.ops.along import axis_of, put, take
+from tallow.ops.table import Array, Result, op
+
+
+def chosen(input: Array, x: Array, indices: Array, axis: int) -> Result:
+    """The elements of `x` at `indices` along `axis` and the indices; `x` is `input` with an axis at least.
+
+    The result has no axis where the input had none.
+    """
+    shape, given = x.shape, input.shape
+    values = take(x, indices, axis)
+
+    def backward(g: Array, _: None) -> tuple[Array]:
+        return (put(g.reshape(indices.shape), indices, axis, shape).reshape(given),)
+
+    if not given:
+        return (values.reshape(()), indices.reshape(())), backward
+    return (values, indices), backward
+
+
+def order(x: Array, axis: int, descending: bool) -> Array:
+    """The indices that sort along `axis`; equal elements keep their order, NaN is the greatest."""
+    xp = array_module(x)
+    if not descending:
+        return xp.argsort(x, axis=axis, kind="stable").astype(np.int64, copy=False)
+    # Reversed before and after: a descending order that keeps equal elements in theirs.
+    reverse = (slice(None),) * axis + (slice(None, None, -1),)
+    indices = xp.argsort(x[reverse], axis=axis, kind="stable").astype(np.int64, copy=False)
+    return x.shape[axis] - 1 - indices[reverse]
+
+
+@op(result=return_types.sort)
+def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Result:
+    """The elements along `dim` in order, and where each one stood. Equal elements always keep their order."""
+    x, axis = axis_of(input, dim, "sort")
+    return chosen(input, x, order(x, axis, descending), axis)
+
+
+@op()
+def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Result:
+    """Where each element of the sorted tensor stood. Equal elements always keep their order."""
+    x, axis = axis_of(input, dim, "argsort")
+    return order(x, axis, descending).reshape(input.shape), None
+
+
+@op(result=return_types.topk)
+def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Result:
+    """The k greatest (or least) elements along `dim`, in order whatever `sorted` says, and where they stood.
+
+    Raises:  DimensionError for a k that `dim` has not
+    """
+    if input.dtype.kind == "b":
+        raise DtypeError("topk: not implemented for bool", mend="convert it first: x.int()")
+    x, axis = axis_of(input, dim, "topk")
+    n = x.shape[axis]
+    if not 0 <= k <= n:
+        raise ShapeError(f"topk: k={k} is out of range for dim {dim} of size {n}")
+    xp = array_module(x)
+    before = (slice(None),) * axis
+    if k < n:
+        part = xp.argpartition(x, min(n - k, n - 1) if largest else max(k, 1) - 1, axis=axis)
+        part = part[(*before, slice(n - k, None) if largest else slice(None, k))].astype(np.int64, copy=False)
+        part.sort(axis=axis)  # so that among equal elements the first comes first
+        indices = take(part, order(take(x, part, axis), axis, largest), axis)
+    else:
+        indices = order(x, axis, largest)
+    return chosen(input, x, indices, axis)
+
+
+def extreme(input: Array, dim: int, keepdim: bool, name: str, function: str) -> Result:
+    """The first greatest or least element along `dim`, and where it stands."""
+    x, axis = axis_of(input, dim, name)
+    if x.shape[axis] == 0:
+        raise DimensionError(f"{name}: expected reduction dim {dim} to have non-zero size, got shape {input.shape}")
+    indices = array_module(x).expand_dims(getattr(x, function)(axis=axis).astype(np.int64, copy=False), axis)
+    (values, indices), backward = chosen(input, x, indices, axis)
+    if keepdim or input.ndim == 0:
+        return (values, indices), backward
+    return (values.squeeze(axis), indices.squeeze(axis)), backward
+
+
+@op("", result=return_types.max)
+def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
+    """The maximum along `dim` and the index of the first one, which gets the gradient.
+
+    Raises:  DimensionError for an empty dim
+    """
+    return extreme(input, dim, keepdim, "max", "argmax")
+
+
+@op("", result=return_types.min)
+def min_along(input: Array, dim: int, keepdim: bool = False) -> Result:
+    """The minimum along `dim` and the index of the first one, which gets the gradient.
+
+    Raises:  DimensionError for an empty dim
+    """
+    return extreme(input, dim, keepdim, "min", "argmin")
+
+
+def _index_of_extreme(input: Array, dim: int | None, keepdim: bool, name: str) -> Result:
+    if input.dtype.kind == "b":
+        raise DtypeError(f"{name}: not implemented for bool", mend="convert it first: x.int()")
+    x, axis = (input.reshape(-1), 0) if dim is None else axis_of(input, dim, name)
+    if x.shape[axis] == 0:
+        raise DimensionError(f"{name}: expected reduction dim {dim} to have non-zero size, got shape {input.shape}")
+    indices = array_module(x).asarray(getattr(x, name)(axis=axis)).astype(np.int64, copy=False)
+    if keepdim:
+        return indices.reshape([1 if dim is None or i == axis else n for i, n in enumerate(input.shape)]), None
+    return indices, None
+
+
+@op()
+def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Result:
+    """Where the first maximum stands: along `dim`, or in the flattened tensor.
+
+    Raises:  DimensionError for an empty dim, DtypeError for bool
+    """
+    return _index_of_extreme(input, dim, keepdim, "argmax")
+
+
+@op()
+def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Result:
+    """Where the first minimum stands: along `dim`, or in the flattened tensor.
+
+    Raises:  DimensionError for an empty dim, DtypeError for bool
+    """
+    return _index_of_extreme(input, dim, keepdim, "argmin")

@@ -1,0 +1,38 @@
+from cases import booleans, case, distinct, integers, normal
+
+for _name in ("sum", "mean"):
+    case(_name, lambda m, x, f=_name: getattr(m, f)(x), normal(3, 4))
+    case(_name, lambda m, x, f=_name: getattr(x, f)(), normal())
+    case(_name, lambda m, x, f=_name: getattr(x, f)(0), normal())
+    case(_name, lambda m, x, f=_name: getattr(x, f)(1), normal(3, 4, 2))
+    case(_name, lambda m, x, f=_name: getattr(x, f)(dim=-1, keepdim=True), normal(3, 4))
+    case(_name, lambda m, x, f=_name: getattr(x, f)((0, 2)), normal(3, 4, 2))
+    case(_name, lambda m, x, f=_name: getattr(x, f)([0, -1], True), normal(3, 4, 2))
+    case(_name, lambda m, x, f=_name: getattr(x, f)(dim=()), normal(3, 4))
+    case(_name, lambda m, x, f=_name: getattr(x, f)(axis=0, keepdims=True), normal(3, 4))
+    case(_name, lambda m, x, f=_name: getattr(x, f)(0), normal(3, 0))
+    case(_name, lambda m, x, f=_name: getattr(x, f)(1, dtype=m.float64), normal(3, 4))
+    case(_name, lambda m, x, f=_name: getattr(x, f)(dtype=m.float32), integers(3, 4), grad=False)
+    case(_name, lambda m, x, f=_name: getattr(x, f)(1, dtype=m.float32), booleans(3, 4), grad=False)
+case("sum", lambda m, x: x.sum(1), normal(3, 0))
+case("sum", lambda m, x: x.sum(), integers(3, 4), grad=False)
+case("sum", lambda m, x: x.sum(0), booleans(3, 4), grad=False)
+case("sum", lambda m, x: x.int().sum(0), integers(3, 4), grad=False)
+case("sum", lambda m, x: x.sum(0, dtype=m.int32), integers(3, 4), grad=False)
+case("sum", lambda m, x: x.sum(0, dtype=m.uint8), integers(3, 4, high=200), grad=False)
+case("mean", lambda m, x: x.mean(1), normal(3, 0), grad=False)
+
+for _name in ("amax", "amin"):
+    case(_name, lambda m, x, f=_name: getattr(m, f)(x), distinct(3, 4))
+    case(_name, lambda m, x, f=_name: getattr(x, f)(1), distinct(3, 4, 2))
+    case(_name, lambda m, x, f=_name: getattr(x, f)(dim=(0, -1), keepdim=True), distinct(3, 4, 2))
+    case(_name, lambda m, x, f=_name: getattr(x, f)(-1), normal())
+    case(_name, lambda m, x, f=_name: getattr(x, f)(0), integers(3, 4), grad=False)
+    case(_name, lambda m, x, f=_name: getattr(x, f)(0), booleans(3, 4), grad=False)
+
+case("logsumexp", lambda m, x: m.logsumexp(x, 1), normal(3, 4))
+case("logsumexp", lambda m, x: x.logsumexp((0, 2), keepdim=True), normal(3, 4, 2))
+case("logsumexp", lambda m, x: x.logsumexp(-1), normal())
+case("logsumexp", lambda m, x: x.logsumexp(1), normal(3, 0), grad=False)
+case("logsumexp", lambda m, x: (x + 1000).logsumexp(dim=0), normal(3, 4))
+case("logsumexp", lambda m, x: x.logsumexp(0), integers(3, 4), grad=False)

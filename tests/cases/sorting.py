@@ -1,0 +1,41 @@
+from cases import booleans, case, distinct, integers, normal
+
+case("sort", lambda m, x: m.sort(x), distinct(3, 4))
+case("sort", lambda m, x: x.sort(0, descending=True), distinct(3, 4))
+case("sort", lambda m, x: x.sort(dim=1, stable=True), distinct(3, 4, 2))
+case("sort", lambda m, x: x.sort(), normal())
+case("sort", lambda m, x: x.sort(), normal(3, 0))
+case("sort", lambda m, x: x.sort(descending=True, stable=True), integers(4, 20, high=4), grad=False)
+case("sort", lambda m, x: x.sort(stable=True), booleans(4, 9), grad=False)
+case("sort", lambda m, x: x.sort(0).values, distinct(5))
+case("argsort", lambda m, x: m.argsort(x, 0), distinct(3, 4), grad=False)
+case("argsort", lambda m, x: x.argsort(descending=True, stable=True), integers(4, 20, high=4), grad=False)
+case("argsort", lambda m, x: x.argsort(), normal(), grad=False)
+case("topk", lambda m, x: m.topk(x, 2), distinct(3, 4))
+case("topk", lambda m, x: x.topk(3, 0, largest=False), distinct(5, 4))
+case("topk", lambda m, x: x.topk(4, dim=1, sorted=True), distinct(3, 4, 2))
+case("topk", lambda m, x: x.topk(0), distinct(3, 4))
+case("topk", lambda m, x: x.topk(1), normal())
+case("topk", lambda m, x: x.topk(2), integers(9) * 11 + distinct(9).astype("int64"), grad=False)
+
+for _name in ("max", "min"):
+    _op = f"{_name}_along"
+    case(_op, lambda m, x, f=_name: getattr(m, f)(x, 1), distinct(3, 4))
+    case(_op, lambda m, x, f=_name: getattr(x, f)(dim=-2, keepdim=True), distinct(3, 4, 2))
+    case(_op, lambda m, x, f=_name: getattr(x, f)(0, True), distinct(3, 4))
+    case(_op, lambda m, x, f=_name: getattr(x, f)(0), normal())
+    case(_op, lambda m, x, f=_name: getattr(x, f)(-1), integers(5, 30, high=4), grad=False)
+    case(_op, lambda m, x, f=_name: getattr(x, f)(-1), booleans(5, 4), grad=False)
+    case(_name, lambda m, x, f=_name: getattr(x, f)(), distinct(3, 4))
+    case(_name, lambda m, x, f=_name: getattr(m, f)(x), integers(3, 4), grad=False)
+    case(_name, lambda m, x, y, f=_name: getattr(m, f)(x, y), distinct(3, 4), distinct(4) + 0.25)
+    case(_name, lambda m, x, y, f=_name: getattr(x, f)(other=y), distinct(3, 4), distinct(4) + 0.25)
+
+for _name in ("argmax", "argmin"):
+    case(_name, lambda m, x, f=_name: getattr(m, f)(x), distinct(3, 4), grad=False)
+    case(_name, lambda m, x, f=_name: getattr(x, f)(keepdim=True), distinct(3, 4), grad=False)
+    case(_name, lambda m, x, f=_name: getattr(x, f)(1), distinct(3, 4), grad=False)
+    case(_name, lambda m, x, f=_name: getattr(x, f)(dim=-2, keepdim=True), distinct(3, 4, 2), grad=False)
+    case(_name, lambda m, x, f=_name: getattr(x, f)(0), normal(), grad=False)
+    case(_name, lambda m, x, f=_name: getattr(x, f)(0, True), normal(), grad=False)
+    case(_name, lambda m, x, f=_name: getattr(x, f)(0), integers(30, 3, high=4), grad=False)

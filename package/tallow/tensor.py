@@ -384,7 +384,7 @@ class Tensor:
         if not self.requires_grad:
             raise GraphError("cannot register a hook on a tensor that doesn't require gradient")
         if self._node is not None:
-            return _add_node_hook(self._node, lambda g: _array_or_none(hook(wrap(g))))
+            return _add_node_hook(self._node, lambda g: _array_or_none(hook(wrap(_array_of(g)))))
         if self._hooks is None:
             self._hooks = {}
         return RemovableHandle(self._hooks, hook)
@@ -405,10 +405,11 @@ class Tensor:
 
     def _like(self, g: Array) -> Tensor:
         """A gradient array as a tensor of this tensor's dtype."""
-        return wrap(dtypes.cast(g, self.dtype))
+        return wrap(dtypes.cast(_array_of(g), self.dtype))
 
     def _accumulate(self, g: Array, owned: builtins.bool) -> Tensor:
         """Add to `.grad`, keeping `g` itself only if nobody else holds it. Returns this pass's gradient."""
+        g = _array_of(g)
         array = dtypes.cast(g, self.dtype)
         passed = wrap(array if owned or array is not g else array.copy())
         if self._node is None:
@@ -471,6 +472,11 @@ def wrap(array: Array) -> Tensor:
     made = _new(Tensor)
     made.array = array
     return made
+
+
+def _array_of(g: Any) -> Array:
+    """A gradient as an array; what NumPy computes from zero-dim arrays is no array."""
+    return np.asarray(g) if isinstance(g, np.generic) else g
 
 
 def _unpickle(cls: type[Tensor], array: Array, device: str, requires_grad: bool) -> Tensor:

@@ -99,12 +99,7 @@ def load(source: Source) -> Checkpoint:
     """
     data, name = open_source(source)
     header = read_header(data[:V1_HEADER_BYTES], name)
-    if len(data) != header.file_bytes:
-        fault = "truncated" if len(data) < header.file_bytes else "oversized"
-        raise CheckpointError(
-            f"{name}: {fault}: {len(data)} bytes, but its header ({_describe(header)}) makes it {header.file_bytes}",
-            mend="fetch it again; if the sizes in the header are not the model's, it is no llama2.c checkpoint",
-        )
+    check_size(header, len(data), name)
     arrays, at = {}, header.data_start
     for key, shape in header.shapes().items():
         weight_bytes = 4 * prod(shape)
@@ -132,6 +127,19 @@ def read_header(data: Source, name: str = "header") -> Header:
         header = _versioned(raw, name)
     _check_sizes(header, name)
     return header
+
+
+def check_size(header: Header, file_bytes: int, name: str = "file") -> None:
+    """Hold the size of a file against what its header makes it.
+
+    Raises:  CheckpointError
+    """
+    if file_bytes != header.file_bytes:
+        fault = "truncated" if file_bytes < header.file_bytes else "oversized"
+        raise CheckpointError(
+            f"{name}: {fault}: {file_bytes} bytes, but its header ({_describe(header)}) makes it {header.file_bytes}",
+            mend="fetch it again; if the sizes in the header are not the model's, it is no llama2.c checkpoint",
+        )
 
 
 def _versioned(raw: bytes, name: str) -> Header:

@@ -14,7 +14,7 @@ Source:  https://github.com/huggingface/safetensors/blob/v0.5.3/README.md#format
 from __future__ import annotations
 
 import json
-import re
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,12 +27,14 @@ import numpy as np
 from tallow import dtypes
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.io.atomic import atomic_write
+from tallow.io.json_object import parse_object
 from tallow.io.source import Bytes, Path, Source, open_source
 from tallow.tensor import Tensor
 
 MAX_HEADER_BYTES = 100_000_000
 MAX_DEPTH = 3  # {"name": {"shape": [...]}}
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+SINGLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
 MAX_DIMENSIONS = 64  # NumPy's
 
 DTYPES = {
@@ -74,6 +76,39 @@ def load(source: Source) -> dict[str, Tensor]:
     """
     with safe_open(source) as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+
+
+def load_folder(folder: Path) -> dict[str, Tensor]:
+    """Every tensor of a Hugging Face folder: `model.safetensors`, or the shards that its index names. All are mapped.
+
+    Raises:  CheckpointError when there is neither, or the index or a shard is malformed or lacks a tensor
+    """
+    index = os.path.join(folder, INDEX)
+    if not os.path.exists(index):
+        if not os.path.exists(os.path.join(folder, SINGLE)):
+            raise CheckpointError(f"{os.fspath(folder)} has neither {SINGLE} nor {INDEX}", mend="pass a model's folder")
+        return load(os.path.join(folder, SINGLE))
+    shards: dict[str, safe_open] = {}
+    tensors = {}
+    for name, shard in _read_index(index).items():
+        if shard not in shards:
+            shards[shard] = safe_open(os.path.join(folder, shard))
+        tensors[name] = shards[shard].get_tensor(name)
+    return tensors
+
+
+def _read_index(path: str) -> dict[str, str]:
+    """Tensor name to shard name. A shard lies beside its index: a path would reach out of the folder."""
+    with open(path, "rb") as file:
+        weight_map = parse_object(file.read(), path, MAX_DEPTH).get("weight_map")
+    if not isinstance(weight_map, dict):
+        raise CheckpointError(f"{path} has no weight_map")
+    for name, shard in weight_map.items():
+        if not isinstance(shard, str) or shard != os.path.basename(shard) or shard in ("", ".", ".."):
+            raise CheckpointError(f"{path}: tensor {name!r} is said to be in {shard!r}, which is no file name")
+        if not os.path.exists(os.path.join(os.path.dirname(path), shard)):
+            raise CheckpointError(f"{path}: the shard {shard!r} is missing", mend="fetch all files of the model")
+    return weight_map
 
 
 def save(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:
@@ -165,47 +200,12 @@ def _parse(data: Bytes, name: str) -> tuple[dict[str, TensorInfo], dict[str, str
         raise CheckpointError(
             f"{name}: truncated: the header ends at byte {8 + length}, the file at {len(data)}", mend="fetch it again"
         )
-    entries = _json_object(data[8 : 8 + length].tobytes(), name)
+    entries = parse_object(data[8 : 8 + length].tobytes(), f"{name}: the header", MAX_DEPTH)
     metadata = _metadata(entries.pop("__metadata__", None), name)
     infos = {key: _info(key, value, name) for key, value in entries.items()}
     infos = dict(sorted(infos.items(), key=lambda item: (item[1].begin, item[1].end)))
     _check_layout(infos, len(data) - 8 - length, name)
     return infos, metadata, 8 + length
-
-
-def _json_object(text: bytes, name: str) -> dict[str, Any]:
-    if text[:1] != b"{":
-        raise CheckpointError(f"{name}: the header is not a JSON object", mend="this is no safetensors file")
-    try:
-        if (depth := _depth(text)) > MAX_DEPTH:  # in WASM, deep recursion kills the interpreter before Python notices
-            raise ValueError(f"it nests {depth} levels deep, the format {MAX_DEPTH}")
-        return json.loads(text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
-    except UnicodeDecodeError as error:
-        raise CheckpointError(f"{name}: the header is not UTF-8: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{name}: the header is not valid JSON: {error}") from error
-
-
-def _depth(text: bytes) -> int:
-    """How deep the brackets outside of strings nest."""
-    plain = np.frombuffer(_STRING.sub(b"", text), np.uint8)
-    opening = (plain == ord("{")) | (plain == ord("["))
-    closing = (plain == ord("}")) | (plain == ord("]"))
-    return int(np.cumsum(opening.astype(np.int32) - closing, dtype=np.int32).max(initial=0))
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in entries:
-            raise ValueError(f"{key!r} appears twice")
-        key.encode("utf-8")  # an escape such as \\ud800 alone is no character; Python's decoder lets it through
-        entries[key] = value
-    return entries
-
-
-def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is not JSON")  # Python's decoder would take NaN and Infinity
 
 
 def _metadata(value: Any, name: str) -> dict[str, str]:

@@ -1,0 +1,58 @@
+"""JSON objects from files that nobody has vetted: duplicate names, NaN and bottomless nesting are refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from tallow.errors import CheckpointError
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def parse_object(text: bytes, name: str, max_depth: int) -> dict[str, Any]:
+    """The object that `text` holds.
+
+    Args:
+        name: what is read, for error messages.
+        max_depth: how deep lists and objects may nest.
+
+    Raises:  CheckpointError
+    """
+    if text[:1] != b"{":
+        raise CheckpointError(
+            f"{name} is not a JSON object: it starts with {text[:1]!r}", mend="it may be another file"
+        )
+    try:
+        if (depth := _depth(text)) > max_depth:  # in WASM, deep recursion kills the interpreter before Python notices
+            raise ValueError(f"it nests {depth} levels deep; {max_depth} are enough")
+        return json.loads(text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant)  # type: ignore[no-any-return]
+    except UnicodeDecodeError as error:
+        raise CheckpointError(f"{name} is not UTF-8: {error}") from error
+    except ValueError as error:
+        raise CheckpointError(f"{name} is not valid JSON: {error}") from error
+
+
+def _depth(text: bytes) -> int:
+    """How deep the brackets outside of strings nest."""
+    plain = np.frombuffer(_STRING.sub(b"", text), np.uint8)
+    opening = (plain == ord("{")) | (plain == ord("["))
+    closing = (plain == ord("}")) | (plain == ord("]"))
+    return int(np.cumsum(opening.astype(np.int32) - closing, dtype=np.int32).max(initial=0))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in entries:
+            raise ValueError(f"{key!r} appears twice")
+        key.encode("utf-8")  # an escape such as \ud800 alone is no character; Python's decoder lets it through
+        entries[key] = value
+    return entries
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")  # Python's decoder would take NaN and Infinity

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.autograd.graph import bump
+from tallow.autograd.graph import note_write
 from tallow.errors import ArgumentError, ShapeError
 from tallow.random import Generator, default_generator
 from tallow.tensor import Tensor
@@ -128,5 +128,5 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
 
 def _fill(tensor: Tensor, values: np.ndarray[Any, Any]) -> Tensor:
     tensor.array[...] = devices.move(dtypes.cast(values, tensor.dtype), tensor.device)
-    bump(tensor)
+    note_write(tensor)
     return tensor

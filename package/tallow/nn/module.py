@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from tallow import devices, dtypes
-from tallow.autograd.graph import bump
+from tallow.autograd.graph import note_write
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, DeviceError, MissingNameError
 from tallow.nn.parameter import Buffer, Parameter
 from tallow.tensor import RemovableHandle, Tensor, wrap
@@ -62,7 +62,7 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward; define it, or call one of its children")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self._forward_pre_hooks and not self._forward_hooks:
+        if not self.has_hooks():
             return self.forward(*args, **kwargs)
         for hook in list(self._forward_pre_hooks.values()):
             changed = hook(self, args)
@@ -384,6 +384,10 @@ class Module:
         """Call `hook(module, args)` before each forward; what it returns, if anything, replaces the arguments."""
         return RemovableHandle(self._forward_pre_hooks, hook)
 
+    def has_hooks(self) -> bool:
+        """Whether calling this module does more than its `forward`."""
+        return bool(self._forward_pre_hooks or self._forward_hooks)
+
     def register_forward_hook(self, hook: Callable[[Module, tuple[Any, ...], Any], Any]) -> RemovableHandle:
         """Call `hook(module, args, result)` after each forward; what it returns, if anything, replaces the result."""
         return RemovableHandle(self._forward_hooks, hook)
@@ -409,7 +413,7 @@ def _take(tensor: Tensor, value: Tensor, assign: bool) -> None:
     if tensor.device.type == "meta":
         raise DeviceError("load_state_dict: the module is on device 'meta', without memory", mend="pass assign=True")
     tensor.array[...] = devices.move(dtypes.cast(value.array, tensor.dtype), tensor.device)
-    bump(tensor)
+    note_write(tensor)
 
 
 def _join(prefix: str, name: str) -> str:

@@ -1,0 +1,422 @@
+"""Llama: a decoder-only transformer with rotary positions, RMS norms, gated feed-forwards and grouped-query attention.
+
+Reads checkpoints of llama2.c (TinyStories and other small ones) and folders of Hugging Face's `LlamaForCausalLM`.
+
+Letters: B batch, T query positions, S key positions, D width, H query heads, G key/value heads, K head width,
+F feed-forward width, V vocabulary.
+
+Source:  Touvron et al. 2023, arXiv:2302.13971 and arXiv:2307.09288; names as in transformers' `modeling_llama.py`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow import devices, dtypes, kernels
+from tallow.apply import apply
+from tallow.autograd.modes import no_grad
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError, CheckpointError, DimensionError
+from tallow.io import llama2c, safetensors
+from tallow.io.json_object import parse_object
+from tallow.io.source import Source
+from tallow.kernels import DecodeBlock
+from tallow.nn import functional as F
+from tallow.nn import init
+from tallow.nn.attention import KVCache, causal_attention, merge_heads, split_heads
+from tallow.nn.container import ModuleList
+from tallow.nn.embedding import Embedding
+from tallow.nn.linear import Linear
+from tallow.nn.module import Module
+from tallow.nn.normalization import RMSNorm
+from tallow.nn.rotary import RotaryEmbedding
+from tallow.ops.silu_mul import silu_mul
+from tallow.tensor import Tensor, wrap
+
+
+@dataclass(frozen=True, kw_only=True)
+class LlamaConfig:
+    """The sizes of a Llama, in the names of Hugging Face's `config.json`, which `from_json` reads.
+
+    Attributes:
+        head_dim: K; None means hidden_size / num_attention_heads.
+        rope_interleaved: rotary pairs are neighbours, as llama2.c trains them; tallow's own, False in Hugging Face's.
+        eos_token_id: the ids that end a text.
+    """
+
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    max_position_embeddings: int = 2048
+    head_dim: int | None = None
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10000.0
+    rope_scaling: Mapping[str, Any] | None = None
+    rope_interleaved: bool = False
+    tie_word_embeddings: bool = False
+    attention_bias: bool = False
+    mlp_bias: bool = False
+    initializer_range: float = 0.02
+    bos_token_id: int = 1
+    eos_token_id: tuple[int, ...] = (2,)
+
+    def __post_init__(self) -> None:
+        sizes = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
+        for name in (*sizes, "num_key_value_heads", "max_position_embeddings"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise ArgumentError(f"LlamaConfig: {name}={getattr(self, name)!r}", mend="pass a positive integer")
+        if self.head_dim is None and self.hidden_size % self.num_attention_heads:
+            raise ArgumentError(
+                f"LlamaConfig: {self.num_attention_heads} heads do not divide hidden_size={self.hidden_size}",
+                mend="pass head_dim if the heads' widths add up to something else",
+            )
+        if self.num_attention_heads % self.num_key_value_heads:
+            raise ArgumentError(
+                f"LlamaConfig: num_key_value_heads={self.num_key_value_heads} does not divide "
+                f"num_attention_heads={self.num_attention_heads}"
+            )
+
+    @property
+    def head_width(self) -> int:
+        return self.head_dim or self.hidden_size // self.num_attention_heads
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> LlamaConfig:
+        """Read a `config.json`.
+
+        Raises:  CheckpointError when it is not JSON, not of a Llama, or asks for something this model does not have
+        """
+        entries = parse_object(Path(path).read_bytes(), str(path), max_depth=8)
+        for name, expected in {"model_type": "llama", "hidden_act": "silu", "pretraining_tp": 1}.items():
+            if entries.get(name, expected) != expected:
+                raise CheckpointError(f"{path}: {name} is {entries[name]!r}; this model computes {expected!r} only")
+        entries.setdefault("num_key_value_heads", entries.get("num_attention_heads"))
+        rope = entries.get("rope_parameters") or {}  # transformers 5 keeps all of rotary's in here
+        entries.setdefault("rope_theta", rope.get("rope_theta", cls.rope_theta))
+        entries["rope_scaling"] = entries.get("rope_scaling") or rope or None
+        eos = entries.get("eos_token_id")
+        entries["eos_token_id"] = tuple(eos) if isinstance(eos, list) else () if eos is None else (eos,)
+        known = {field.name for field in fields(cls)}
+        given = {name: value for name, value in entries.items() if name in known and value is not None}
+        try:
+            return cls(**given)
+        except (ArgumentError, TypeError) as error:  # TypeError: a size without a default is missing
+            raise CheckpointError(f"{path}: {error}") from error
+
+    @classmethod
+    def from_llama2c(cls, header: llama2c.Header) -> LlamaConfig:
+        """What a llama2.c header says, and what `run.c` takes for granted. BOS ends a text too: it starts the next."""
+        return cls(
+            vocab_size=header.vocab_size,
+            hidden_size=header.dim,
+            intermediate_size=header.hidden_dim,
+            num_hidden_layers=header.n_layers,
+            num_attention_heads=header.n_heads,
+            num_key_value_heads=header.n_kv_heads,
+            max_position_embeddings=header.seq_len,
+            rms_norm_eps=1e-5,
+            rope_interleaved=True,
+            tie_word_embeddings=header.shared_classifier,
+            eos_token_id=(1, 2),
+        )
+
+
+class LlamaAttention(Module):
+    """Causal self-attention; G heads of keys and values serve H heads of queries."""
+
+    def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.layer = layer
+        self.num_heads = config.num_attention_heads
+        self.num_kv_heads = config.num_key_value_heads
+        width, bias = config.head_width, config.attention_bias
+        self.q_proj = Linear(config.hidden_size, self.num_heads * width, bias, device, dtype)
+        self.k_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
+        self.v_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
+        self.o_proj = Linear(self.num_heads * width, config.hidden_size, bias, device, dtype)
+
+    def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
+        start = cache.length if cache is not None else 0
+        q_BHTK = rotary(split_heads(self.q_proj(x_BTD), self.num_heads), start)
+        k_BGSK = rotary(split_heads(self.k_proj(x_BTD), self.num_kv_heads), start)
+        v_BGSK = split_heads(self.v_proj(x_BTD), self.num_kv_heads)
+        if cache is not None:
+            k_BGSK, v_BGSK = cache.append(self.layer, k_BGSK, v_BGSK)
+        return self.o_proj(merge_heads(causal_attention(q_BHTK, k_BGSK, v_BGSK)))  # type: ignore[no-any-return]
+
+
+class LlamaMLP(Module):
+    """down(silu(gate(x)) ⊙ up(x)).  Source: Shazeer 2020, arXiv:2002.05202, SwiGLU"""
+
+    def __init__(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        width, hidden, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
+        self.gate_proj = Linear(width, hidden, bias, device, dtype)
+        self.up_proj = Linear(width, hidden, bias, device, dtype)
+        self.down_proj = Linear(hidden, width, bias, device, dtype)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return self.down_proj(apply(silu_mul, self.gate_proj(x_BTD), self.up_proj(x_BTD)))  # type: ignore[no-any-return]
+
+
+class LlamaDecoderLayer(Module):
+    """Attention and feed-forward, each after a norm and added to its input."""
+
+    def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.input_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        self.self_attn = LlamaAttention(config, layer, device, dtype)
+        self.post_attention_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        self.mlp = LlamaMLP(config, device, dtype)
+
+    def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
+        x_BTD = x_BTD + self.self_attn(self.input_layernorm(x_BTD), rotary, cache)
+        return x_BTD + self.mlp(self.post_attention_layernorm(x_BTD))
+
+
+class LlamaModel(Module):
+    """The transformer without its head."""
+
+    def __init__(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.embed_tokens = Embedding(config.vocab_size, config.hidden_size, device=device, dtype=dtype)
+        self.layers = ModuleList(LlamaDecoderLayer(config, i, device, dtype) for i in range(config.num_hidden_layers))
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        self.rotary_emb = RotaryEmbedding(
+            config.head_width, config.rope_theta, interleaved=config.rope_interleaved, scaling=config.rope_scaling
+        )
+
+    def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
+        x_BTD = self.embed_tokens(tokens_BT)
+        for layer in self.layers:
+            x_BTD = layer(x_BTD, self.rotary_emb, cache)
+        if cache is not None:
+            cache.advance(tokens_BT.shape[1])
+        return self.norm(x_BTD)  # type: ignore[no-any-return]
+
+
+class Llama(Module):
+    """A language model: logits of the next token for each position.
+
+    Args:
+        config: the sizes.
+        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
+
+    Example:
+        model = Llama.from_llama2c("stories260K.bin")
+        for token in generate(model, [1], max_tokens=100): ...
+    """
+
+    def __init__(self, config: LlamaConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__()
+        self.config = config
+        self.model = LlamaModel(config, device, dtype)
+        # With tied embeddings the head is the embedding's weight, and nothing of its own.
+        tied = config.tie_word_embeddings
+        self.lm_head = None if tied else Linear(config.hidden_size, config.vocab_size, False, device, dtype)
+        if self.head_weight.device.type != "meta":
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all matrices from N(0, initializer_range²); biases are zero."""
+        for module in self.modules():
+            if isinstance(module, Linear | Embedding):
+                init.normal_(module.weight, 0.0, self.config.initializer_range)
+            if isinstance(module, Linear) and module.bias is not None:
+                init.zeros_(module.bias)
+
+    def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
+        """Logits (B, T, V) for tokens (B, T). With a cache, the tokens follow those it has seen."""
+        return F.linear(self.model(tokens_BT, cache), self.head_weight)  # type: ignore[no-any-return]
+
+    @property
+    def head_weight(self) -> Tensor:
+        return self.model.embed_tokens.weight if self.lm_head is None else self.lm_head.weight  # type: ignore[no-any-return]
+
+    @property
+    def vocab_size(self) -> int:
+        return self.config.vocab_size
+
+    @property
+    def context_length(self) -> int:
+        return self.config.max_position_embeddings
+
+    def extra_repr(self) -> str:
+        shown = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size")
+        return ", ".join(f"{name}={getattr(self.config, name)}" for name in shown)
+
+    # ----------------------------------------------------------------------------------------------------- generation
+
+    def new_cache(self, *, length: int | None = None, batch: int = 1) -> LlamaCache:
+        """An empty cache, for `length` positions (the whole context if None) of `batch` sequences."""
+        return LlamaCache(self, self.context_length if length is None else length, batch)
+
+    def next_logits(self, tokens: Sequence[int], cache: LlamaCache) -> npt.NDArray[np.float32]:
+        """Append `tokens`, one sequence, to the cache; the logits (V,) of what follows, on the host."""
+        if len(tokens) == 1 and cache.decoder is not None and cache.decoder.holds():
+            if not 0 <= tokens[0] < self.vocab_size:
+                raise DimensionError(f"token {tokens[0]} lies outside the vocabulary of {self.vocab_size}")
+            logits_V = cache.decoder.next_logits(tokens[0], cache)
+        else:
+            tokens_BT = wrap(devices.move(np.array([tokens], dtype=np.int64), self.head_weight.device))
+            with no_grad():
+                last_BD = self.model(tokens_BT, cache)[:, -1]
+                logits_V = F.linear(last_BD, self.head_weight).array[0]
+        logits_V = dtypes.cast(logits_V, dtypes.float32)
+        return devices.backend_of(logits_V).to_host(logits_V)
+
+    # -------------------------------------------------------------------------------------------------------- loading
+
+    @classmethod
+    def from_llama2c(cls, source: Source, dtype: Any = None, device: Any = "cpu") -> Llama:
+        """Load a llama2.c checkpoint from a path, which is mapped, or from a buffer, which is viewed.
+
+        Args:  dtype: float32, as in the file, if None
+
+        Raises:  CheckpointError
+        """
+        checkpoint = llama2c.load(source)
+        config = LlamaConfig.from_llama2c(checkpoint.header)
+        arrays = checkpoint.arrays
+        state = {
+            "model.embed_tokens.weight": arrays["token_embedding_table"],
+            "model.norm.weight": arrays["rms_final_weight"],
+        }
+        if not config.tie_word_embeddings:
+            state["lm_head.weight"] = arrays["wcls"]
+        for layer in range(config.num_hidden_layers):
+            for name, key in LLAMA2C_NAMES.items():
+                state[f"model.layers.{layer}.{name}.weight"] = arrays[key][layer]
+        return cls._assemble(config, {name: wrap(array) for name, array in state.items()}, dtype, device, "checkpoint")
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path, dtype: Any = None, device: Any = "cpu") -> Llama:
+        """Load a folder of Hugging Face's: `config.json` and `model.safetensors`, or the shards of its index.
+
+        Args:  dtype: as in the file if None
+
+        Raises:  CheckpointError with everything that is missing, unexpected or of the wrong shape
+        """
+        config = LlamaConfig.from_json(Path(folder) / "config.json")
+        state = safetensors.load_folder(folder)
+        for name in list(state):
+            # Saved by old versions though they follow from the config, or are the embedding once more.
+            if name.endswith("rotary_emb.inv_freq") or (config.tie_word_embeddings and name == "lm_head.weight"):
+                del state[name]
+        return cls._assemble(config, state, dtype, device, str(folder))
+
+    @classmethod
+    def _assemble(cls, config: LlamaConfig, state: Mapping[str, Tensor], dtype: Any, device: Any, source: str) -> Llama:
+        """A model made of the state's own arrays; they are converted and moved only where they have to be."""
+        model = cls(config, device="meta")
+        model.load_state_dict(state, assign=True, source=source)
+        return model.to(device, dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()
+
+
+LLAMA2C_NAMES = {
+    "input_layernorm": "rms_att_weight",
+    "self_attn.q_proj": "wq",
+    "self_attn.k_proj": "wk",
+    "self_attn.v_proj": "wv",
+    "self_attn.o_proj": "wo",
+    "post_attention_layernorm": "rms_ffn_weight",
+    "mlp.gate_proj": "w1",
+    "mlp.down_proj": "w2",
+    "mlp.up_proj": "w3",
+}
+
+
+class LlamaCache(KVCache):
+    """A KVCache of a model, and the short way through its layers for one token at a time, where the model allows it."""
+
+    def __init__(self, model: Llama, length: int, batch: int) -> None:
+        config, weight = model.config, model.head_weight
+        if not 0 <= length <= config.max_position_embeddings:
+            raise ArgumentError(
+                f"a cache of {length} positions; the model's context is {config.max_position_embeddings}",
+                mend="make it as long as the text at most, and no longer than the context",
+            )
+        widened = weight.device.type == "cpu" and weight.dtype is not dtypes.float64
+        super().__init__(
+            config.num_hidden_layers,
+            batch,
+            config.num_key_value_heads,
+            length,
+            config.head_width,
+            dtype=dtypes.float32 if widened else weight.dtype,
+            device=weight.device,
+        )
+        self.decoder = Decoder(model, self) if batch == 1 and length and _is_plain(model, self) else None
+
+
+class Decoder:
+    """One token through all layers by the "decode_block" kernel: a call per layer in place of some thirty ops.
+
+    It reads the arrays that the parameters had when it was made. `holds` tells whether they still have them; writing
+    into an array needs no such care.
+    """
+
+    def __init__(self, model: Llama, cache: KVCache) -> None:
+        inner, config = model.model, model.config
+        cos, sin = inner.rotary_emb.tables(cache.capacity, model.head_weight.device)
+        self._sources = [(parameter, parameter.array) for parameter in model.parameters()]
+        self._embedding = inner.embed_tokens.weight.array
+        self._norm = dtypes.widen(inner.norm.weight.array)
+        self._head = model.head_weight.array
+        self._eps = config.rms_norm_eps
+        self._blocks = [
+            DecodeBlock(
+                attention_norm=dtypes.widen(layer.input_layernorm.weight.array),
+                query=layer.self_attn.q_proj.weight.array,
+                key=layer.self_attn.k_proj.weight.array,
+                value=layer.self_attn.v_proj.weight.array,
+                output=layer.self_attn.o_proj.weight.array,
+                mlp_norm=dtypes.widen(layer.post_attention_layernorm.weight.array),
+                gate=layer.mlp.gate_proj.weight.array,
+                up=layer.mlp.up_proj.weight.array,
+                down=layer.mlp.down_proj.weight.array,
+                cos=cos,
+                sin=sin,
+                key_cache=cache.keys[i],
+                value_cache=cache.values[i],
+                eps=config.rms_norm_eps,
+                interleaved=config.rope_interleaved,
+            )
+            for i, layer in enumerate(inner.layers)
+        ]
+
+    def holds(self) -> bool:
+        """Whether every parameter still has the array it had; `to`, for one, gives it another."""
+        return all(parameter.array is array for parameter, array in self._sources)
+
+    def next_logits(self, token: int, cache: KVCache) -> Array:
+        """Append `token` to the cache; the logits (V,) of what follows."""
+        x_D = dtypes.widen(self._embedding[token])
+        for block in self._blocks:
+            x_D = kernels.run("decode_block", x_D, block, cache.length)
+        cache.advance(1)
+        return kernels.run("linear", kernels.run("rms_norm", x_D, self._norm, self._eps), self._head, None)
+
+
+def _is_plain(model: Llama, cache: KVCache) -> bool:
+    """Whether the layers compute what the kernel does: no hooks, biases, replaced layers or dtypes it does not take."""
+    if any(type(module) not in PLAIN or module.has_hooks() for module in model.modules()):
+        return False
+    if any(module.bias is not None for module in model.modules() if isinstance(module, Linear)):
+        return False
+    dtypes_used = {parameter.dtype for parameter in model.parameters()}
+    float32_cache = dtypes.dtype_of(cache.keys) is dtypes.float32
+    return float32_cache and len(dtypes_used) == 1 and dtypes_used <= {dtypes.float32, dtypes.float16, dtypes.bfloat16}
+
+
+PLAIN = {Llama, LlamaModel, LlamaDecoderLayer, LlamaAttention, LlamaMLP}
+PLAIN |= {ModuleList, Embedding, Linear, RMSNorm, RotaryEmbedding}

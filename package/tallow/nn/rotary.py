@@ -1,0 +1,102 @@
+"""The angles of rotary position embedding, and the layer that turns queries and keys by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow import devices
+from tallow.apply import apply
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError
+from tallow.nn.module import Module
+from tallow.ops.rotary import rotary
+from tallow.tensor import Tensor
+
+
+class RotaryEmbedding(Module):
+    """Turns pairs of a head's elements by pos · base^(-2i/K), for pair i of K/2.
+
+    Args:
+        head_dim: K, even.
+        base: theta in Hugging Face's configs.
+        interleaved: pairs (2i, 2i + 1), as in llama2.c; otherwise (i, i + K/2), as in Hugging Face's checkpoints.
+        scaling: a config's `rope_scaling`, of type "default", "linear" or "llama3"; see `frequencies`.
+
+    Source:  Su et al. 2021, arXiv:2104.09864
+    """
+
+    def __init__(
+        self,
+        head_dim: int,
+        base: float = 10000.0,
+        *,
+        interleaved: bool = False,
+        scaling: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        if head_dim < 2 or head_dim % 2:
+            raise ArgumentError(f"RotaryEmbedding: head_dim={head_dim}", mend="rotary pairs need an even head width")
+        self.head_dim = head_dim
+        self.base = base
+        self.interleaved = interleaved
+        self.frequencies = frequencies(head_dim, base, scaling)
+        self._tables: dict[devices.device, tuple[Array, Array]] = {}
+
+    def tables(self, length: int, device: devices.device = devices.CPU) -> tuple[Array, Array]:
+        """cos and sin of the first `length` positions, float32 (length, K/2), on `device`; kept for the next call."""
+        kept = self._tables.get(device)
+        if kept is None or len(kept[0]) < length:
+            rounded = 1 << max(length - 1, 0).bit_length()
+            # The angle is rounded to float32, as in every implementation a checkpoint may have been trained with; the
+            # cosine of that angle is then computed in float64, so that it does not depend on the platform's cosf.
+            angles = np.outer(np.arange(rounded, dtype=np.float32), self.frequencies).astype(np.float64)
+            cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+            kept = self._tables[device] = (devices.move(cos, device), devices.move(sin, device))
+        return kept[0][:length], kept[1][:length]
+
+    def forward(self, x_BHTK: Tensor, start: int = 0) -> Tensor:
+        """Turn by the positions `start`, `start` + 1, ..."""
+        cos, sin = self.tables(start + x_BHTK.shape[-2], x_BHTK.device)
+        return apply(rotary, x_BHTK, cos[start:], sin[start:], interleaved=self.interleaved)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        return f"{self.head_dim}, base={self.base}, interleaved={self.interleaved}"
+
+
+def frequencies(head_dim: int, base: float, scaling: Mapping[str, Any] | None = None) -> npt.NDArray[np.float32]:
+    """Radians per position of each pair, (K/2,).
+
+    "linear" divides all by `factor`. "llama3" divides those whose wave is longer than the original context over
+    `low_freq_factor`, keeps those shorter than over `high_freq_factor`, and goes from one to the other in between.
+
+    Raises:  ArgumentError for another type of scaling
+    Source:  "llama3": https://github.com/meta-llama/llama-models, `models/llama3/model.py`, apply_scaling
+    """
+    scaling = scaling or {}
+    kind = scaling.get("rope_type", scaling.get("type", "default"))
+    if kind not in SCALINGS:
+        raise ArgumentError(f"rope_scaling of type {kind!r}", mend=f"tallow has {', '.join(map(repr, SCALINGS))}")
+    plain = base ** (-np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
+    try:
+        return SCALINGS[kind](plain, scaling).astype(np.float32)
+    except KeyError as error:
+        raise ArgumentError(f"rope_scaling of type {kind!r} lacks {error}") from error
+
+
+def _llama3(plain: npt.NDArray[np.float64], scaling: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    turns = scaling["original_max_position_embeddings"] * plain / (2 * math.pi)  # within the original context
+    kept = np.clip((turns - low) / (high - low), 0, 1)
+    return (1 - kept) * plain / scaling["factor"] + kept * plain
+
+
+SCALINGS: dict[str, Callable[[npt.NDArray[np.float64], Mapping[str, Any]], npt.NDArray[np.float64]]] = {
+    "default": lambda plain, scaling: plain,
+    "linear": lambda plain, scaling: plain / scaling["factor"],
+    "llama3": _llama3,
+}

@@ -1,0 +1,58 @@
+"""The command `tallow`. Each subcommand is a module with `add_arguments` and `run`; its first line is its help."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+import tallow
+from tallow.cli import demo, generate, info
+from tallow.errors import TallowError
+
+COMMANDS = {"generate": generate, "info": info, "demo": demo}
+
+BAD_INPUT = 2  # also argparse's
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a subcommand; the exit status is 0, 2 for bad input, 130 after Ctrl-C, or 141 when stdout has no reader."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return COMMANDS[arguments.command].run(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit; that must not fail again, with a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except (TallowError, OSError) as error:
+        print(f"tallow {arguments.command}: error: {_one_line(error)}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="tallow", description=tallow.__doc__)
+    parser.add_argument("--version", action="version", version=f"tallow {tallow.__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="command", required=True)
+    for name, module in COMMANDS.items():
+        summary, _, description = (module.__doc__ or "").partition("\n")
+        summary = summary.split(": ", 1)[1].rstrip(".")
+        subparser = subparsers.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.\n{description}".rstrip(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(subparser)
+    return parser
+
+
+def _one_line(error: Exception) -> str:
+    """A TallowError's message and its mend on one line; the list of a checkpoint's faults stays a list."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error).replace("\n  mend: ", "; ")

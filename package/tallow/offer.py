@@ -43,16 +43,16 @@ UNARY_OPERATORS = {"__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "_
 COMMUTATIVE = {"add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor"}
 
 
-def offer(places: str, *names: str) -> Callable[[F], F]:
-    """Offer a function of tensors at `places`, under its own name and any further `names`.
+def offer(places: str, *names: str, name: str | None = None) -> Callable[[F], F]:
+    """Offer a function of tensors at `places`, under its own name, or `name` instead, and any further `names`.
 
     At "Tensor_" the function is expected to write into its first argument, and its name to end in an underscore.
     """
 
     def put(function: F) -> F:
         for place in places.split():
-            for name in (function.__name__, *names):
-                _put(place, name, function)
+            for public in (name or function.__name__, *names):
+                _put(place, public, function)
         return function
 
     return put

@@ -1,23 +1,225 @@
-"""Sums, products and quotients of two operands: the operators of Python, and their variants with a factor."""
+"""Sums, products, quotients and powers: the operators of Python, and their variants with a factor or a rounding."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import ArgumentError, ShapeError
-from tallow.ops.table import Array, Result, Scalar, op
+from tallow.dtypes import Array, Scalar, get_default_dtype
+from tallow.errors import ArgumentError, DtypeError, NumericError
+from tallow.ops.table import Result, op
+
+FLOAT64 = np.dtype(np.float64)
+
+
+def kind(x: Any) -> str:
+    """The kind of an array or a Python number, by NumPy's letter: b, i, u or f."""
+    return x.dtype.kind if hasattr(x, "dtype") else np.result_type(type(x)).kind
+
+
+def no_floats(*operands: Any) -> bool:
+    return all(kind(x) != "f" for x in operands)
+
+
+def refuse_bool(name: str, *operands: Any) -> None:
+    """Raise DtypeError if nothing but booleans is given."""
+    if all(kind(x) == "b" for x in operands):
+        raise DtypeError(f"{name}: not implemented for bool", mend="convert first, e.g. with .long()")
+
+
+def _refuse_zero(name: str, divisor: Any) -> None:
+    """Integers have no infinity to answer with. Looked for where looking costs no transfer: on the host."""
+    if array_module(divisor) is np and not np.all(divisor):
+        raise NumericError(f"{name}: integer division by zero", mend="mask the zeros first, or divide as floats")
+
+
+def _check_factor(name: str, factor: Scalar, *operands: Any) -> None:
+    if isinstance(factor, float) and no_floats(*operands):
+        raise DtypeError(f"{name}: for integral input tensors, the factor must not be a floating point number")
 
 
 @op("tl Tensor Tensor_", dtypes="promote")
 def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """input + alpha · other, broadcast."""
-    if alpha != 1:
-        return input + other * alpha, lambda g: (g, lambda: g * alpha)
-    return input + other, lambda g: (g, g)
+    if alpha == 1:
+        return input + other, lambda g: (g, g)
+    _check_factor("add", alpha, input, other)
+    return input + other * alpha, lambda g: (g, lambda: g * alpha)
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("subtract",))
+def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
+    """input - alpha · other, broadcast."""
+    try:
+        if alpha == 1:
+            return input - other, lambda g: (g, lambda: -g)
+    except TypeError as error:
+        raise DtypeError(f"sub: {error}", mend="use ^ or logical_xor for two booleans, ~ for one") from error
+    refuse_bool("sub", input, other)
+    _check_factor("sub", alpha, input, other)
+    return input - other * alpha, lambda g: (g, lambda: g * -alpha)
+
+
+@op("tl Tensor", dtypes="promote")
+def rsub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
+    """other - alpha · input, broadcast."""
+    value, backward = sub.function(other, input, alpha=alpha)
+    return value, lambda g: backward(g)[::-1]
+
+
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("multiply",))
 def mul(input: Array | Scalar, other: Array | Scalar) -> Result:
     """input · other, broadcast."""
     return input * other, lambda g: (lambda: g * other, lambda: g * input)
+
+
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("divide",))
+def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | None = None) -> Result:
+    """input / other, broadcast; with a `rounding_mode`, rounded towards zero ("trunc") or down ("floor").
+
+    Dtypes: without rounding, integers divide as floats of the default dtype. With it they stay integers.
+
+    Raises: NumericError for integers divided by zero with rounding.
+    """
+    if rounding_mode is not None:
+        return _rounded_quotient(input, other, rounding_mode), lambda g: (lambda: g * 0, lambda: g * 0)
+    value = input / other
+    if value.dtype == FLOAT64 and no_floats(input, other):
+        value = value.astype(get_default_dtype().storage)
+    return value, lambda g: (lambda: g / other, lambda: -g * value / other)
+
+
+@op("tl Tensor Tensor_", dtypes="float")
+def true_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
+    """input / other, broadcast."""
+    return div.function(input, other)  # type: ignore[no-any-return]
+
+
+def _rounded_quotient(input: Any, other: Any, rounding_mode: str) -> Any:
+    if rounding_mode not in ("trunc", "floor"):
+        raise ArgumentError(f"div: rounding_mode={rounding_mode!r}", mend="use None, 'trunc' or 'floor'")
+    integers = no_floats(input, other)
+    if integers:
+        refuse_bool("div", input, other)
+        _refuse_zero("div", other)
+    if rounding_mode == "floor":
+        return input // other
+    if not integers:
+        return array_module(input, other).trunc(input / other)
+    down = input // other
+    inexact = down * other != input
+    return down + (inexact & ((input < 0) != (other < 0))).astype(down.dtype)
+
+
+@op("tl Tensor Tensor_", dtypes="promote")
+def floor_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
+    """floor(input / other), broadcast.
+
+    Raises: NumericError for integers divided by zero.
+    """
+    return _rounded_quotient(input, other, "floor"), None
+
+
+@op("tl Tensor Tensor_", dtypes="promote")
+def remainder(input: Array | Scalar, other: Array | Scalar) -> Result:
+    """input - other · floor(input / other): Python's `%`, which has the sign of `other`.
+
+    Raises: NumericError for integers divided by zero.
+    """
+    if no_floats(input, other):
+        refuse_bool("remainder", input, other)
+        _refuse_zero("remainder", other)
+    return input % other, lambda g: (g, lambda: -g * (input // other))
+
+
+@op("tl Tensor Tensor_", dtypes="promote")
+def fmod(input: Array | Scalar, other: Array | Scalar) -> Result:
+    """input - other · trunc(input / other): C's remainder, which has the sign of `input`.
+
+    Raises: NumericError for integers divided by zero.
+    """
+    if no_floats(input, other):
+        refuse_bool("fmod", input, other)
+        _refuse_zero("fmod", other)
+    xp = array_module(input, other)
+    return xp.fmod(input, other), lambda g: (g, lambda: -g * xp.trunc(input / other))
+
+
+@op("tl Tensor Tensor_", dtypes="promote")
+def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
+    """input to the power of `exponent`, broadcast.
+
+    dinput    = g · exponent · input^(exponent - 1), 0 where the exponent is 0
+    dexponent = g · input^exponent · ln(input), 0 where the input is 0 and the exponent is not negative
+
+    Raises: NumericError for integers to a negative number.
+    """
+    xp = array_module(input, exponent)
+    value = _integer_power(input, exponent) if no_floats(input, exponent) else input**exponent
+
+    def backward(g: Array) -> tuple[Any, ...]:
+        def by_input() -> Any:
+            if hasattr(exponent, "dtype"):
+                return xp.where(exponent == 0, 0, g * exponent * input ** (exponent - 1))
+            return g * 0 if exponent == 0 else g * (exponent * input ** (exponent - 1))
+
+        def by_exponent() -> Any:
+            return xp.where((input == 0) & (exponent >= 0), 0, g * value * xp.log(input))
+
+        return by_input, by_exponent
+
+    return value, backward
+
+
+def _integer_power(input: Any, exponent: Any) -> Any:
+    """Powers of integers; those with negative exponents are 0, but for the powers of 1 and -1."""
+    refuse_bool("pow", input, exponent)
+    if not hasattr(exponent, "ndim") or exponent.ndim == 0 and array_module(exponent) is np:
+        if exponent >= 0:
+            return input**exponent
+        raise NumericError("pow: integers to negative integer powers are not allowed", mend="convert the input to float")
+    xp = array_module(exponent)
+    power = input ** abs(exponent)
+    return xp.where((exponent < 0) & (abs(input) != 1), power.dtype.type(0), power)
+
+
+@op("tl Tensor Tensor_", dtypes="promote")
+def float_power(input: Array | Scalar, exponent: Array | Scalar) -> Result:
+    """input to the power of `exponent`, computed in float64 whatever the operands are."""
+    xp = array_module(input, exponent)
+    value, backward = pow.function(xp.asarray(input, np.float64), xp.asarray(exponent, np.float64))
+    return value, backward
+
+
+@op("tl Tensor Tensor_", dtypes="promote")
+def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Result:
+    """input + value · tensor1 · tensor2, broadcast."""
+    _check_factor("addcmul", value, input, tensor1, tensor2)
+    scaled = tensor1 if value == 1 else tensor1 * value
+    return input + scaled * tensor2, lambda g: (g, lambda: g * tensor2 * value, lambda: g * scaled)
+
+
+@op("tl Tensor Tensor_", dtypes="promote")
+def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Result:
+    """input + value · tensor1 / tensor2, broadcast.
+
+    Raises: DtypeError for integers.
+    """
+    if no_floats(input, tensor1, tensor2):
+        raise DtypeError("addcdiv: integer division is not supported", mend="convert to float, or use div and add")
+    ratio = tensor1 / tensor2
+    return input + value * ratio, lambda g: (g, lambda: g * value / tensor2, lambda: g * -value * ratio / tensor2)
+
+
+@op("tl Tensor Tensor_")
+def lerp(input: Array, end: Array, weight: Array | Scalar) -> Result:
+    """input + weight · (end - input), broadcast.
+
+    Computed from `end` where the weight is a half or more, so that both ends are met exactly.
+    """
+    xp = array_module(input)
+    span = end - input
+    value = xp.where(weight < 0.5, input + weight * span, end - (1 - weight) * span)
+    return value, lambda g: (lambda: g * (1 - weight), lambda: g * weight, lambda: g * span)

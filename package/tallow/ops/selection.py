@@ -1,0 +1,72 @@
+"""Choosing elements by a condition, and keeping them within bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tallow import dtypes
+from tallow.devices import array_module
+from tallow.dtypes import Array, Scalar
+from tallow.errors import ArgumentTypeError, DtypeError, ShapeError
+from tallow.ops.table import Index, Result, op
+
+
+def _check_mask(name: str, mask: Any) -> None:
+    if getattr(mask, "dtype", None) != np.bool_:
+        got = dtypes.dtype_of(mask).name if hasattr(mask, "dtype") else type(mask).__name__
+        raise DtypeError(f"{name}: expected a bool mask, got {got}", mend="compare, or convert with .bool()")
+
+
+@op("", dtypes="promote")
+def where(condition: Index, input: Array | Scalar, other: Array | Scalar) -> Result:
+    """`input` where the condition holds, else `other`, broadcast."""
+    _check_mask("where", condition)
+    xp = array_module(condition)
+    if not hasattr(input, "dtype") and not hasattr(other, "dtype"):
+        input = xp.asarray(input, dtypes.result_type((input, other)).storage)
+    return xp.where(condition, input, other), lambda g: (lambda: g * condition, lambda: g * ~condition)
+
+
+@op("tl Tensor Tensor_")
+def masked_fill(input: Array, mask: Index, value: Array | Scalar) -> Result:
+    """`value` where the mask holds, else `input`; the value is a number or a tensor without dims."""
+    _check_mask("masked_fill", mask)
+    if getattr(value, "ndim", 0):
+        raise ShapeError(f"masked_fill: the value must have no dims, got shape {value.shape}", mend="use where")
+    xp = array_module(input)
+    filled = xp.where(mask, xp.asarray(value, input.dtype), input)
+    return filled, lambda g: (lambda: g * ~mask, lambda: (g * mask).sum())
+
+
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("clip",))
+def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar | None = None) -> Result:
+    """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one.
+
+    The gradient goes to the input within the bounds, ends included, and to the bound outside of them.
+    """
+    if min is None and max is None:
+        raise ArgumentTypeError("clamp: at least one of 'min' or 'max' must not be None")
+    xp = array_module(input)
+    value = input
+    if min is not None:
+        value = xp.maximum(value, min)
+    if max is not None:
+        value = xp.minimum(value, max)
+
+    def backward(g: Array) -> tuple[Any, ...]:
+        crossed = False if min is None or max is None else min > max
+
+        def by_input() -> Array:
+            return g * ((True if min is None else input >= min) & (True if max is None else input <= max))
+
+        def by_min() -> Array:
+            return xp.where(crossed, 0, g * (input < min))
+
+        def by_max() -> Array:
+            return g * ((input > max) | crossed)
+
+        return by_input, by_min, by_max
+
+    return value, backward

@@ -1,0 +1,66 @@
+"""softmax and its logarithm, along one dim."""
+
+from __future__ import annotations
+
+from tallow import kernels
+from tallow.devices import array_module
+from tallow.dtypes import Array
+from tallow.ops.activation import check_float
+from tallow.ops.dims import normalize_dim
+from tallow.ops.table import Result, op
+
+
+@op("")
+def softmax(input: Array, dim: int) -> Result:
+    """Exponential weights along `dim`, summing to one.
+
+    y_i = exp(x_i - m) / Σ_j exp(x_j - m),  m = max_j x_j
+    dx  = y ⊙ (g - Σ_j g_j y_j)
+
+    Shapes: (..., N, ...) -> the same.
+    """
+    check_float("softmax", input)
+    dim = normalize_dim(dim, input.ndim, "softmax")
+    xp = array_module(input)
+    if input.ndim == 0:
+        value = xp.ones_like(input)
+    elif dim == input.ndim - 1:
+        value = kernels.run("softmax", input)
+    else:
+        value = xp.moveaxis(kernels.run("softmax", xp.moveaxis(input, dim, -1)), -1, dim)
+
+    def backward(g: Array) -> tuple[Array]:
+        weighted = g * value
+        axis = dim if value.ndim else None
+        return (weighted - value * weighted.sum(axis=axis, keepdims=True),)
+
+    return value, backward
+
+
+@kernels.kernel("softmax", "array")
+def _softmax(x: Array) -> Array:
+    """Over the last axis."""
+    if x.size == 0:
+        return x.copy()
+    e = array_module(x).exp(x - x.max(axis=-1, keepdims=True))  # shifted: exp never overflows
+    e /= e.sum(axis=-1, keepdims=True)
+    return e
+
+
+@op("")
+def log_softmax(input: Array, dim: int) -> Result:
+    """The logarithm of softmax along `dim`, computed without taking one of a small number.
+
+    y_i = x_i - m - ln Σ_j exp(x_j - m),  m = max_j x_j
+    dx  = g - exp(y) · Σ_j g_j
+
+    Shapes: (..., N, ...) -> the same.
+    """
+    check_float("log_softmax", input)
+    axis = normalize_dim(dim, input.ndim, "log_softmax") if input.ndim else None
+    xp = array_module(input)
+    value = input.copy()
+    if input.size:
+        value -= input.max(axis=axis, keepdims=True)
+        value -= xp.log(xp.exp(value).sum(axis=axis, keepdims=True))
+    return value, lambda g: (g - xp.exp(value) * g.sum(axis=axis, keepdims=True),)

@@ -174,8 +174,9 @@ class Sampler:
 
     def _draw_from_top(self, weights_V: npt.NDArray[np.float64]) -> int:
         total = weights_V.sum()
-        # Sorting is the dear part. All that is below (1 - p) / (V - 1) stays under 1 - p together, so none can be kept.
-        floor = total * (1 - self.top_p) / max(len(weights_V) - 1, 1)
+        # Sorting is the dear part. What is below (1 - p) / V sums to less than 1 - p, so none of it can be kept. (run.c
+        # divides by V - 1, which at a small p can leave nothing.)
+        floor = total * (1 - self.top_p) / len(weights_V)
         candidates_N = np.flatnonzero(weights_V >= floor)
         candidates_N = candidates_N[np.argsort(-weights_V[candidates_N], kind="stable")]
         running_N = weights_V[candidates_N].cumsum()

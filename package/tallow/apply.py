@@ -24,7 +24,7 @@ from tallow.autograd.graph import (
 from tallow.autograd.modes import mode
 from tallow.autograd.views import View
 from tallow.autograd.writes import owner_of, unshare
-from tallow.dtypes import BF16, F16, HALVES
+from tallow.dtypes import BF16, F16, HALVES, Array
 from tallow.errors import ArgumentTypeError, DeviceError, DtypeError, GraphError, ShapeError, TallowError
 from tallow.ops.table import Op
 from tallow.tensor import Tensor, wrap
@@ -255,8 +255,8 @@ def apply(op: Op, *args: Any, **kwargs: Any) -> Any:
     several = isinstance(value, tuple | list)
     outputs = [_output(v, tensors) for v in (value if several else (value,))]
     if op.view:
-        for output in outputs:
-            _note_view(op, ready, output)
+        for index, output in enumerate(outputs):
+            _note_view(op, ready, output, index if several else None)
     if mode.recording:
         if backward is not None and any(t is not None and (t._requires_grad or t._base is not None) for t in tensors):
             _record(op.name, backward, tensors, outputs)
@@ -279,7 +279,8 @@ def _output(value: Any, tensors: Sequence[Tensor | None]) -> Tensor:
     return wrap(value)
 
 
-def _note_view(op: Op, ready: Prepared, output: Tensor) -> None:
+def _note_view(op: Op, ready: Prepared, output: Tensor, index: int | None) -> None:
+    """Tell a view from which base it was made, and how. `index` says which output it is of an op with several."""
     source = ready.tensors[0]
     if source is None or owner_of(source.array) is not owner_of(output.array):
         return
@@ -288,7 +289,12 @@ def _note_view(op: Op, ready: Prepared, output: Tensor) -> None:
     if mode.recording:
         _, *rest = ready.call
         kwargs = ready.kwargs
-        output._view = View(lambda array: op.function(array, *rest, **kwargs)[0], source._view)
+
+        def make(array: Array) -> Array:
+            value = op.function(array, *rest, **kwargs)[0]
+            return value if index is None else value[index]
+
+        output._view = View(make, source._view)
 
 
 def _record(
@@ -303,6 +309,8 @@ def _record(
             f"{name}: a tensor made in inference_mode cannot take part in a recorded op",
             mend="clone it outside of inference_mode, or make it under no_grad instead",
         )
+    if not outputs:
+        return
     if len(outputs) == 1:
         array = outputs[0].array
         outputs[0]._node = make_node(name, backward, edges, array.shape, gradient_dtype(array))
@@ -349,14 +357,18 @@ def _write(name: str, target: Tensor, value: Any, backward: Any) -> None:
         raise DtypeError(
             f"{name}: result type {source.name} can't be cast to the desired output type {target.dtype.name}"
         )
-    if not getattr(array.flags, "writeable", True):
+    check_writable(target, name)
+    if backward is not None:
+        unshare(backward, array)
+    array[...] = dtypes.cast(value, target.dtype)
+
+
+def check_writable(target: Tensor, name: str) -> None:
+    if not getattr(target.array.flags, "writeable", True):
         raise ShapeError(
             f"{name}: the memory cannot be written: expanded, with elements that share a place, or a file's",
             mend="clone() the tensor before writing to it",
         )
-    if backward is not None:
-        unshare(backward, array)
-    array[...] = dtypes.cast(value, target.dtype)
 
 
 def _record_two(name: str, backward: Callable[..., Any], a: Tensor, b: Tensor | None, made: Tensor) -> None:

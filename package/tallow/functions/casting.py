@@ -1,0 +1,127 @@
+"""Conversions: `to`, its short forms, and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tallow import devices, dtypes
+from tallow.apply import apply
+from tallow.errors import ArgumentTypeError
+from tallow.offer import offer
+from tallow.ops.casting import contiguous_copy, to_device, to_dtype
+from tallow.tensor import Tensor
+
+
+def convert(input: Tensor, dtype: dtypes.dtype | None, device: devices.device | None, copy: bool = False) -> Tensor:
+    """The tensor with that dtype on that device: itself if it is so already, unless `copy`."""
+    made = input
+    if dtype is not None and input.dtype is not dtype:
+        made = apply(to_dtype, made, dtype)
+    if device is not None and devices.move(made.array, device) is not made.array:
+        made = apply(to_device, made, device)
+    return input.clone() if copy and made is input else made
+
+
+@offer("Tensor")
+def to(
+    input: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    other: Tensor | None = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: object = None,
+) -> Tensor:
+    """to(dtype), to(device), to(device, dtype), to(other): the tensor itself if nothing changes, unless `copy`."""
+    kinds: list[Any] = list(args)
+    if kinds and isinstance(kinds[0], Tensor):
+        other = kinds.pop(0)
+    elif kinds and (kinds[0] is None or isinstance(kinds[0], str | int | devices.device)):
+        device = kinds.pop(0)
+        if kinds and not isinstance(kinds[0], bool):
+            dtype = kinds.pop(0)
+    elif kinds and not isinstance(kinds[0], bool):
+        dtype = kinds.pop(0)
+    if len(kinds) > 1:  # the first of them is non_blocking, which changes no result
+        copy = kinds[1]
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    target = None if device is None else devices.device(device)
+    return convert(input, None if dtype is None else dtypes.as_dtype(dtype), target, copy)
+
+
+@offer("Tensor")
+def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The tensor converted to a dtype; without one, the name of PyTorch's class for the tensor's own."""
+    if dtype is None:
+        prefix = "torch.cuda." if input.is_cuda else "torch."
+        return prefix + CLASS_NAMES[input.dtype]
+    if isinstance(dtype, str):
+        found = [d for d, name in CLASS_NAMES.items() if dtype.split(".")[-1] == name]
+        if not found:
+            raise ArgumentTypeError(f"type: invalid type {dtype!r}", mend="pass a dtype, such as tl.float32")
+        (dtype,) = found
+    return convert(input, dtypes.as_dtype(dtype), None)
+
+
+CLASS_NAMES = {
+    dtypes.float64: "DoubleTensor",
+    dtypes.float32: "FloatTensor",
+    dtypes.float16: "HalfTensor",
+    dtypes.bfloat16: "BFloat16Tensor",
+    dtypes.int64: "LongTensor",
+    dtypes.int32: "IntTensor",
+    dtypes.int16: "ShortTensor",
+    dtypes.int8: "CharTensor",
+    dtypes.uint32: "UInt32Tensor",
+    dtypes.uint8: "ByteTensor",
+    dtypes.bool: "BoolTensor",
+}
+
+
+@offer("Tensor")
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor with the dtype and on the device of `other`."""
+    return convert(input, other.dtype, other.device)
+
+
+def _short_form(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
+    def function(input: Tensor, memory_format: object = None) -> Tensor:
+        return input if input.dtype is dtype else apply(to_dtype, input, dtype)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"to({dtype.name})."
+    return function
+
+
+for _name, _dtype in {
+    "double": dtypes.float64,
+    "float": dtypes.float32,
+    "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16,
+    "long": dtypes.int64,
+    "int": dtypes.int32,
+    "short": dtypes.int16,
+    "char": dtypes.int8,
+    "byte": dtypes.uint8,
+    "bool": dtypes.bool,
+}.items():
+    offer("Tensor")(_short_form(_name, _dtype))
+
+
+@offer("Tensor")
+def cpu(input: Tensor, memory_format: object = None) -> Tensor:
+    return convert(input, None, devices.CPU)
+
+
+@offer("Tensor")
+def cuda(input: Tensor, device: Any = None, non_blocking: bool = False, memory_format: object = None) -> Tensor:
+    return convert(input, None, devices.device("cuda" if device is None else device))
+
+
+@offer("Tensor")
+def contiguous(input: Tensor, memory_format: object = None) -> Tensor:
+    """The tensor itself if its elements lie in row-major order, else a copy that does."""
+    return input if input.is_contiguous() else apply(contiguous_copy, input)

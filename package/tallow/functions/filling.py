@@ -1,0 +1,35 @@
+"""Writing into a tensor: `copy_`, `fill_`, `zero_`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.apply import apply_inplace
+from tallow.errors import ArgumentTypeError, ShapeError
+from tallow.functions.casting import convert
+from tallow.offer import offer
+from tallow.ops.filling import copy, fill
+from tallow.tensor import Tensor
+
+
+@offer("Tensor_")
+def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Write `src`, broadcast and converted to the dtype and device of the tensor."""
+    if not isinstance(src, Tensor):
+        raise ArgumentTypeError(f"copy_: src must be a Tensor, not {type(src).__name__}", mend="use fill_ for a number")
+    return apply_inplace(copy, input, convert(src, input.dtype, input.device))
+
+
+@offer("Tensor_")
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Write the same value everywhere: a number, or a tensor of no dims, which then gets the gradient's sum."""
+    if not isinstance(value, Tensor):
+        return apply_inplace(fill, input, value)
+    if value.ndim:
+        raise ShapeError(f"fill_: only supports a 0-dimensional value tensor, got one of shape {list(value.shape)}")
+    return apply_inplace(copy, input, convert(value, input.dtype, input.device))
+
+
+@offer("Tensor_")
+def zero_(input: Tensor) -> Tensor:
+    return apply_inplace(fill, input, 0)

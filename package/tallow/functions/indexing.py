@@ -1,0 +1,220 @@
+"""`x[index]` and `x[index] = value`, with PyTorch's meaning.
+
+An index is split in two: the basic part (integers, slices, None, ...) makes a view, and the advanced part (tensors,
+lists, arrays) gathers from that view. NumPy lets an integer beside an array count as advanced; PyTorch and this do not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tallow import devices
+from tallow.apply import apply, apply_inplace, check_writable
+from tallow.autograd.graph import note_write
+from tallow.autograd.modes import mode
+from tallow.creation import tensor
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError, ArgumentTypeError, DeviceError, DimensionError, DtypeError, ShapeError
+from tallow.functions.casting import convert
+from tallow.functions.filling import copy_, fill_
+from tallow.offer import offer
+from tallow.ops.filling import constant
+from tallow.ops.index_put import index_put, put_into
+from tallow.ops.indexing import full_index, getitem, take_at
+from tallow.tensor import Tensor, wrap
+
+WHOLE = slice(None)
+
+
+class Parsed:
+    """An index, split.
+
+    Attributes:
+        basic: for NumPy: integers, slices, None, and one Ellipsis at the end or where it stood.
+        arrays: for the dims of the basic part's result, an array of places or a mask, or None; empty if there is none.
+        plain: the basic part takes everything as it is.
+    """
+
+    __slots__ = ("arrays", "basic", "plain")
+
+    def __init__(self, x: Array, index: Any) -> None:
+        items = index if type(index) is tuple else (index,)
+        self.basic: list[Any] = []
+        arrays: list[Array | None] = []
+        missing = x.ndim - sum(_dims_of(item) for item in items)
+        if missing < 0:
+            raise DimensionError(f"too many indices for tensor of dimension {x.ndim}: {len(items)} given")
+        dim = 0  # of x, where the next item begins
+        has_ellipsis = self.plain = False
+        for item in items:
+            if item is Ellipsis:
+                if has_ellipsis:
+                    raise DimensionError("an index can only have a single ellipsis ('...')")
+                has_ellipsis = True
+                self.basic.append(Ellipsis)
+                arrays += [None] * missing
+                dim += missing
+            elif item is None:
+                self.basic.append(None)
+                arrays.append(None)
+            elif isinstance(item, slice):
+                self.basic.append(_slice(item))
+                arrays.append(None)
+                dim += 1
+            elif _is_integer(item):
+                self.basic.append(_integer(item, x.shape[dim], dim))
+                dim += 1
+            else:
+                array = _array(item, x)
+                if array.ndim or array.dtype != bool:
+                    dims = max(array.ndim, 1) if array.dtype == bool else 1
+                    self.basic += [WHOLE] * dims
+                    dim += dims
+                else:  # a single truth value: a new dim, of size one or zero
+                    self.basic.append(None)
+                    array = array.reshape(1)
+                arrays.append(array)
+        self.plain = all(item == WHOLE if isinstance(item, slice) else item is Ellipsis for item in self.basic)
+        if not has_ellipsis:
+            self.basic.append(Ellipsis)
+        self.arrays = tuple(arrays) if any(a is not None for a in arrays) else ()
+
+
+def _dims_of(item: Any) -> int:
+    """How many dims an item of an index speaks of."""
+    if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
+        return 0
+    dtype = getattr(item, "dtype", None)
+    if dtype is not None and str(dtype).removeprefix("tallow.") in ("bool", "uint8"):
+        return item.ndim
+    if isinstance(item, list | tuple):
+        return np.ndim(item) if _is_mask(item) else 1
+    return 1
+
+
+def _is_mask(items: Any) -> bool:
+    while isinstance(items, list | tuple) and items:
+        items = items[0]
+    return isinstance(items, bool | np.bool_)
+
+
+def _is_integer(item: Any) -> bool:
+    if type(item) is int:
+        return True
+    if isinstance(item, Tensor | np.ndarray):
+        return item.ndim == 0 and str(item.dtype).removeprefix("tallow.") in ("int64", "int32", "int16", "int8")
+    return isinstance(item, int | np.integer) and not isinstance(item, bool)
+
+
+def _integer(item: Any, size: int, dim: int) -> int:
+    i = int(item)
+    if not -size <= i < size:
+        raise DimensionError(f"index {i} is out of bounds for dimension {dim} with size {size}")
+    return i
+
+
+def _slice(item: slice) -> slice:
+    """The slice with Python integers for tensors, and no step that goes backwards."""
+    parts = [None if p is None else p.__index__() for p in (item.start, item.stop, item.step)]
+    if parts[2] is not None and parts[2] <= 0:
+        raise ArgumentError(f"step must be greater than zero, got {parts[2]}", mend="use .flip(dim) to reverse")
+    return slice(*parts)
+
+
+def _array(item: Any, x: Array) -> Array:
+    """Places or a mask, on the device of x."""
+    if isinstance(item, Tensor):
+        array = item.array
+    elif isinstance(item, np.ndarray | bool | np.bool_):
+        array = np.asarray(item)
+    elif isinstance(item, list | tuple | range):
+        made = tensor(item).array
+        array = made if made.size else made.astype(np.int64)
+    else:
+        raise ArgumentTypeError(
+            f"only integers, slices, ellipsis, None and integer or bool tensors, lists and arrays are valid indices, "
+            f"not {type(item).__name__}"
+        )
+    if array.dtype == np.uint8:
+        array = array != 0
+    if array.dtype not in (np.int64, np.int32, np.bool_):
+        raise DimensionError(f"tensors used as indices must be of int64, int32, uint8 or bool, not {array.dtype}")
+    if type(array) is not type(x):
+        if not isinstance(array, np.ndarray):
+            raise DeviceError("indices must be on the CPU or on the device of the tensor they index")
+        array = devices.move(array, devices.device_of(x))
+    return array
+
+
+@offer("Tensor")
+def __getitem__(input: Tensor, index: Any) -> Tensor:
+    """x[index]: a view for integers, slices, None and ...; a copy for tensors, lists and masks."""
+    parsed = Parsed(input.array, index)
+    if parsed.arrays:
+        source = input if parsed.plain else apply(getitem, input, tuple(parsed.basic))
+        return apply(take_at, source, parsed.arrays)
+    return apply(getitem, input, tuple(parsed.basic))
+
+
+@offer("Tensor")
+def __setitem__(input: Tensor, index: Any, value: Any) -> None:
+    """x[index] = value: `copy_` on the view for basic indices, `index_put_` for the others."""
+    parsed = Parsed(input.array, index)
+    target = input if parsed.plain else apply(getitem, input, tuple(parsed.basic))
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, Tensor | int | float):
+        raise ArgumentTypeError(
+            f"can't assign a {type(value).__name__} to a tensor", mend="convert it first, with tl.tensor(...)"
+        )
+    if isinstance(value, Tensor):
+        value = _without_leading_ones(value)
+    if parsed.arrays:
+        put(target, parsed.arrays, value)
+    elif isinstance(value, Tensor):
+        copy_(target, value)
+    else:
+        fill_(target, value)
+
+
+def _without_leading_ones(value: Tensor) -> Tensor:
+    """Leading dims of size 1 may be more than the place written to has; as in PyTorch, they are dropped."""
+    while value.array.shape[:1] == (1,):
+        value = value[0]
+    return value
+
+
+@offer("Tensor_")
+def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write `values`, broadcast, to input[indices], or add them to it.
+
+    Args:
+        indices: a tensor for each of the first dims.
+    """
+    arrays = tuple(None if i is None else _array(i, input.array) for i in indices)
+    return put(input, arrays, values, accumulate)
+
+
+def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate: bool = False) -> Tensor:
+    """Write to target[arrays]; without a copy of the target where nothing is recorded."""
+    if not isinstance(value, Tensor):
+        number = constant(value, target.dtype, "index_put_")
+        value = wrap(devices.move(number, target.device))
+    elif value.dtype is not target.dtype:
+        raise DtypeError(
+            f"index_put_: source and destination dtypes differ: {value.dtype.name} into {target.dtype.name}",
+            mend="convert the source with .to(dtype)",
+        )
+    if not value.ndim:
+        value = convert(value, None, target.device)
+    if mode.recording and (target.requires_grad or value.requires_grad):
+        return apply_inplace(index_put, target, arrays, value, accumulate)
+    check_writable(target, "index_put_")
+    try:
+        put_into(target.array, full_index(target.array, arrays, "index_put_"), value.array, accumulate)
+    except ValueError as error:
+        raise ShapeError(f"index_put_: {error}") from error
+    note_write(target)
+    return target

@@ -1,0 +1,54 @@
+"""Ops whose value replaces their first operand's: what `copy_` and `fill_` write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tallow import dtypes
+from tallow.devices import array_module
+from tallow.dtypes import Scalar
+from tallow.errors import NumericError, ShapeError
+from tallow.ops.table import Array, Result, op
+
+
+@op("", dtypes="keep", name="copy")
+def copy(input: Array, src: Array) -> Result:
+    """`src`, broadcast to the input's shape."""
+    value = broadcast_source(src, input.shape, "copy_")
+    return value, lambda g: (lambda: array_module(g).zeros(g.shape, g.dtype), g[...])
+
+
+@op("tl", dtypes="keep")
+def fill(input: Array, value: Scalar) -> Result:
+    """The same value everywhere.
+
+    Raises: NumericError for a number that the dtype cannot hold.
+    """
+    xp = array_module(input)
+    filled = xp.broadcast_to(xp.asarray(constant(value, dtypes.dtype_of(input), "fill")), input.shape)
+    return filled, lambda g: (xp.zeros(g.shape, g.dtype),)
+
+
+def broadcast_source(src: Array, shape: tuple[int, ...], name: str) -> Array:
+    try:
+        return array_module(src).broadcast_to(src, shape)
+    except ValueError:
+        raise ShapeError(f"{name}: a source of shape {list(src.shape)} does not broadcast to {list(shape)}") from None
+
+
+def constant(value: Any, dtype: dtypes.dtype, name: str) -> np.ndarray[Any, Any]:
+    """A Python number as a zero-dim array of a dtype's storage; floats lose their fraction in integer dtypes.
+
+    Raises: NumericError for a number that the dtype cannot hold.
+    """
+    if dtype.category == 1:
+        limits = np.iinfo(dtype.storage)
+        low = -int(limits.max) if limits.min == 0 else int(limits.min)  # PyTorch lets -1 stand for the highest unsigned
+        if value != value or not low <= value <= limits.max:
+            raise NumericError(f"{name}: value {value} cannot be converted to {dtype.name} without overflow")
+        return np.asarray(int(value) & (2 ** (8 * dtype.itemsize) - 1), np.uint64).astype(dtype.storage)
+    if dtype.category == 2 and abs(value) > dtypes.finfo(dtype).max and abs(value) != float("inf"):
+        raise NumericError(f"{name}: value {value} cannot be converted to {dtype.name} without overflow")
+    return dtypes.cast(np.asarray(value, np.float64 if dtype.category == 2 else np.bool_), dtype)

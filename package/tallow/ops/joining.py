@@ -1,0 +1,144 @@
+"""Joining tensors along a dim, and cutting them into pieces."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from tallow.devices import array_module
+from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
+from tallow.ops.dims import normalize_dim
+from tallow.ops.table import Array, Ints, Result, Sequence, op
+
+
+def _part(dim: int, start: int, stop: int) -> tuple[slice, ...]:
+    """The index of a range along one dim."""
+    return (slice(None),) * dim + (slice(start, stop),)
+
+
+@op("tl", dtypes="promote", aliases=("concat", "concatenate"))
+def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
+    """Join along an existing dim. One-dim tensors without elements are skipped, whatever the others' shape.
+
+    Raises: ShapeError if sizes differ along another dim.
+    """
+    if not tensors:
+        raise ArgumentError("cat: expected a non-empty list of tensors")
+    if any(not a.ndim for a in tensors):
+        raise ShapeError("cat: zero-dimensional tensors cannot be concatenated", mend="use stack, or unsqueeze them")
+    filled = [a for a in tensors if a.shape != (0,)] or [tensors[0]]
+    first = filled[0]
+    dim = normalize_dim(dim, first.ndim, "cat")
+    for a in filled:
+        if a.ndim != first.ndim or a.shape[:dim] != first.shape[:dim] or a.shape[dim + 1 :] != first.shape[dim + 1 :]:
+            shapes = ", ".join(str(tuple(a.shape)) for a in tensors)
+            raise ShapeError(f"cat: sizes must match except in dimension {dim}; got {shapes}")
+    sizes = [a.shape[dim] if a.shape != (0,) or first.shape == (0,) else None for a in tensors]
+
+    def backward(g: Array) -> tuple[Array, ...]:
+        ends = list(accumulate(n or 0 for n in sizes))
+        xp = array_module(g)
+        parts = zip(sizes, ends, strict=True)
+        return tuple(xp.zeros(0, g.dtype) if n is None else g[_part(dim, end - n, end)] for n, end in parts)
+
+    return array_module(first).concatenate(filled, axis=dim), backward
+
+
+@op("tl", dtypes="promote")
+def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
+    """Join along a new dim.
+
+    Raises: ShapeError if the shapes differ.
+    """
+    if not tensors:
+        raise ArgumentError("stack: expected a non-empty list of tensors")
+    if any(a.shape != tensors[0].shape for a in tensors):
+        shapes = ", ".join(str(tuple(a.shape)) for a in tensors)
+        raise ShapeError(f"stack: expected tensors of equal size, got {shapes}")
+    dim = normalize_dim(dim, tensors[0].ndim + 1, "stack")
+    count = len(tensors)
+    before = (slice(None),) * dim
+    return array_module(tensors[0]).stack(tensors, axis=dim), lambda g: tuple(g[(*before, i)] for i in range(count))
+
+
+def _cut(input: Array, dim: int, sizes: Sequence[int]) -> Result:
+    ends = list(accumulate(sizes))
+    parts = tuple(input[_part(dim, end - n, end)] for n, end in zip(sizes, ends, strict=True))
+    return parts, lambda *gs: (array_module(*gs).concatenate(gs, axis=dim),)
+
+
+@op(dtypes="keep", view=True)
+def split(tensor: Array, split_size_or_sections: int | Ints, dim: int = 0) -> Result:
+    """Views of `split_size` places each, the last perhaps fewer; or of the given sizes."""
+    dim = _splittable(tensor, dim, "split")
+    n = tensor.shape[dim]
+    if isinstance(split_size_or_sections, int):
+        size = split_size_or_sections
+        if size < 0 or (size == 0 and n):
+            raise ShapeError(f"split: expects split_size to be positive, got {size}")
+        sizes = [min(size, n - start) for start in range(0, n, size)] if n else [0]
+    else:
+        sizes = [int(s) for s in split_size_or_sections]
+        if sum(sizes) != n or any(s < 0 for s in sizes):
+            raise ShapeError(f"split: sizes {sizes} must be non-negative and sum to {n}, the size of dimension {dim}")
+    return _cut(tensor, dim, sizes)
+
+
+@op("tl Tensor", dtypes="keep", view=True)
+def split_with_sizes(tensor: Array, split_sizes: Ints, dim: int = 0) -> Result:
+    """Views of the given sizes along a dim."""
+    return split.function(tensor, tuple(split_sizes), dim)
+
+
+@op(dtypes="keep", view=True)
+def chunk(input: Array, chunks: int, dim: int = 0) -> Result:
+    """At most `chunks` views, all of one size but perhaps the last."""
+    dim = _splittable(input, dim, "chunk")
+    if chunks <= 0:
+        raise ShapeError(f"chunk: expects chunks to be greater than 0, got {chunks}")
+    n = input.shape[dim]
+    if not n:
+        return _cut(input, dim, [0] * chunks)
+    size = -(-n // chunks)
+    return _cut(input, dim, [min(size, n - start) for start in range(0, n, size)])
+
+
+@op(dtypes="keep", view=True)
+def tensor_split(input: Array, indices_or_sections: int | Ints, dim: int = 0) -> Result:
+    """Views of nearly equal sizes, the larger first; or cut before the given indices, as Python slices are."""
+    dim = _splittable(input, dim, "tensor_split")
+    n = input.shape[dim]
+    if isinstance(indices_or_sections, int):
+        sections = indices_or_sections
+        if sections <= 0:
+            raise ShapeError(f"tensor_split: number of sections must be larger than 0, got {sections}")
+        return _cut(input, dim, [n // sections + (i < n % sections) for i in range(sections)])
+    cuts = [int(i) for i in indices_or_sections]
+    bounds = zip([0, *cuts], [*cuts, n], strict=True)
+    ranges = [range(n)[start:stop] for start, stop in bounds]
+    parts = tuple(input[_part(dim, r.start, r.stop)] for r in ranges)
+
+    def backward(*gs: Array) -> tuple[Array]:
+        whole = array_module(*gs).zeros(input_shape, gs[0].dtype)  # ranges may overlap or leave gaps
+        for r, g in zip(ranges, gs, strict=True):
+            whole[_part(dim, r.start, r.stop)] += g
+        return (whole,)
+
+    input_shape = input.shape
+    return parts, backward
+
+
+@op(dtypes="keep", view=True)
+def unbind(input: Array, dim: int = 0) -> Result:
+    """The slices along a dim, each without it."""
+    dim = _splittable(input, dim, "unbind")
+    before = (slice(None),) * dim
+    parts = tuple(input[(*before, i, ...)] for i in range(input.shape[dim]))
+    return parts, lambda *gs: (array_module(*gs).stack(gs, axis=dim),)
+
+
+def _splittable(input: Array, dim: int, name: str) -> int:
+    if not input.ndim:
+        raise ShapeError(f"{name}: expects at least a 1-dimensional tensor")
+    if not isinstance(dim, int):
+        raise ArgumentTypeError(f"{name}: dim must be an integer, not {type(dim).__name__}")
+    return normalize_dim(dim, input.ndim, name)

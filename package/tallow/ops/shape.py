@@ -1,0 +1,160 @@
+"""New shapes for the same elements: views wherever the strides allow it."""
+
+from __future__ import annotations
+
+import math
+
+from tallow.devices import array_module
+from tallow.errors import ShapeError
+from tallow.ops.dims import normalize_dim, normalize_dims
+from tallow.ops.table import Array, Ints, Result, op
+
+
+def shares_memory(value: Array, input: Array) -> bool:
+    """Whether `value`, just made from `input`, is a view of it."""
+    return value.base is not None and (value.base is input or value.base is input.base)
+
+
+def _reshaped(input: Array, shape: Ints, name: str) -> Array:
+    """NumPy's reshape, with PyTorch's words for what cannot be."""
+    shape = tuple(int(n) for n in shape)
+    known = math.prod(n for n in shape if n != -1)
+    if shape.count(-1) > 1:
+        raise ShapeError(f"{name}: only one dimension can be inferred, got {list(shape)}")
+    if any(n < -1 for n in shape):
+        raise ShapeError(f"{name}: invalid shape dimension {min(shape)} in {list(shape)}")
+    if -1 in shape and known == 0:
+        raise ShapeError(
+            f"{name}: cannot reshape a tensor of {input.size} elements into {list(shape)}: "
+            "the unspecified dimension could be anything"
+        )
+    if known != input.size if -1 not in shape else input.size % known:
+        raise ShapeError(
+            f"{name}: shape {list(shape)} is invalid for input of size {input.size} and shape {list(input.shape)}"
+        )
+    return input.reshape(shape)
+
+
+@op(dtypes="keep", view=True)
+def reshape(input: Array, shape: Ints) -> Result:
+    """The same elements in the same order; a view where the strides allow it, else a copy. One -1 is inferred."""
+    from_shape = input.shape
+    return _reshaped(input, shape, "reshape"), lambda g: (g.reshape(from_shape),)
+
+
+@op("", dtypes="keep", view=True)
+def view(input: Array, size: Ints) -> Result:
+    """As `reshape`, and never a copy.
+
+    Raises: ShapeError if the strides do not allow a view.
+    """
+    from_shape = input.shape
+    value = _reshaped(input, size, "view")
+    if value.size and not shares_memory(value, input):
+        raise ShapeError(
+            f"view: size {list(value.shape)} is not compatible with the input's size {list(input.shape)} and strides "
+            f"{[s // input.itemsize for s in input.strides]}: at least one dimension spans two contiguous subspaces",
+            mend="use .reshape(...), which copies where it must",
+        )
+    return value, lambda g: (g.reshape(from_shape),)
+
+
+@op(dtypes="keep", view=True)
+def flatten(input: Array, start_dim: int = 0, end_dim: int = -1) -> Result:
+    """Merge the dims from `start_dim` to `end_dim` into one."""
+    from_shape = input.shape
+    start, end = normalize_dim(start_dim, input.ndim, "flatten"), normalize_dim(end_dim, input.ndim, "flatten")
+    if start > end:
+        raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+    merged = (math.prod(from_shape[start : end + 1]),)
+    return input.reshape(from_shape[:start] + merged + from_shape[end + 1 :]), lambda g: (g.reshape(from_shape),)
+
+
+@op(dtypes="keep", view=True)
+def unflatten(input: Array, dim: int, sizes: Ints) -> Result:
+    """Split one dim into several; one of their sizes may be -1."""
+    from_shape = input.shape
+    dim = normalize_dim(dim, input.ndim, "unflatten")
+    if not sizes:
+        raise ShapeError("unflatten: sizes must be non-empty")
+    part = input[(0,) * dim + (slice(None),) + (0,) * (input.ndim - dim - 1)] if input.size else None
+    into = tuple(sizes) if part is None else _reshaped(part, sizes, "unflatten").shape
+    return input.reshape(from_shape[:dim] + into + from_shape[dim + 1 :]), lambda g: (g.reshape(from_shape),)
+
+
+@op(dtypes="keep", view=True)
+def ravel(input: Array) -> Result:
+    """All elements in one dim."""
+    from_shape = input.shape
+    return input.reshape(-1), lambda g: (g.reshape(from_shape),)
+
+
+@op(dtypes="keep", view=True)
+def squeeze(input: Array, dim: int | Ints | None = None) -> Result:
+    """Drop the dims of size 1: all of them, or those in `dim`."""
+    from_shape = input.shape
+    dims = set(range(input.ndim) if dim is None else normalize_dims(dim, input.ndim, "squeeze") if dim != () else ())
+    kept = tuple(n for i, n in enumerate(from_shape) if n != 1 or i not in dims)
+    return input.reshape(kept), lambda g: (g.reshape(from_shape),)
+
+
+@op(dtypes="keep", view=True)
+def unsqueeze(input: Array, dim: int) -> Result:
+    """Insert a dim of size 1 before position `dim`."""
+    from_shape = input.shape
+    dim = normalize_dim(dim, input.ndim + 1, "unsqueeze")
+    return input.reshape((*from_shape[:dim], 1, *from_shape[dim:])), lambda g: (g.reshape(from_shape),)
+
+
+@op(dtypes="keep", view=True)
+def transpose(input: Array, dim0: int, dim1: int) -> Result:
+    """Exchange two dims."""
+    first, second = normalize_dim(dim0, input.ndim, "transpose"), normalize_dim(dim1, input.ndim, "transpose")
+    if not input.ndim:
+        return input[...], lambda g: (g[...],)
+    return input.swapaxes(first, second), lambda g: (g.swapaxes(first, second),)
+
+
+@op(dtypes="keep", view=True)
+def permute(input: Array, dims: Ints) -> Result:
+    """Reorder the dims: dim i of the result is dim dims[i] of the input."""
+    order = tuple(normalize_dim(d, input.ndim, "permute") for d in dims)
+    if len(order) != input.ndim:
+        raise ShapeError(f"permute: got {len(order)} dims for a tensor of {input.ndim}")
+    if len(set(order)) != len(order):
+        raise ShapeError(f"permute: repeated dim in {list(dims)}")
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    return input.transpose(order), lambda g: (g.transpose(inverse),)
+
+
+@op(dtypes="keep", view=True)
+def movedim(input: Array, source: int | Ints, destination: int | Ints) -> Result:
+    """Move dims to new positions; the others keep their order."""
+    pairs = [(s,) if isinstance(s, int) else tuple(s) for s in (source, destination)]
+    if len(pairs[0]) != len(pairs[1]):
+        raise ShapeError(f"movedim: {len(pairs[0])} source dims and {len(pairs[1])} destination dims; expected as many")
+    taken, placed = (normalize_dims(p, input.ndim, "movedim") if p else () for p in pairs)
+    order = [d for d in range(input.ndim) if d not in taken]
+    for position, d in sorted(zip(placed, taken, strict=True)):
+        order.insert(position, d)
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    return input.transpose(order), lambda g: (g.transpose(inverse),)
+
+
+@op("Tensor", dtypes="keep", view=True)
+def expand(input: Array, size: Ints) -> Result:
+    """Repeat dims of size 1, and new leading ones, without copying. -1 keeps a dim's size."""
+    extra = len(size) - input.ndim
+    if extra < 0:
+        raise ShapeError(
+            f"expand: the number of sizes provided ({len(size)}) must be at least the number of dims ({input.ndim})"
+        )
+    shape = []
+    for i, n in enumerate(size):
+        own = input.shape[i - extra] if i >= extra else None
+        if n == -1 and own is None:
+            raise ShapeError(f"expand: -1 is not allowed in a leading, non-existing dimension {i}")
+        if n < -1 or (own not in (None, 1, n) and n != -1):
+            raise ShapeError(f"expand: size {n} does not fit the existing size {own} at dim {i}; target {list(size)}")
+        shape.append(own if n == -1 else int(n))
+    return array_module(input).broadcast_to(input, shape), lambda g: (g[...],)

@@ -26,6 +26,7 @@ from tallow.autograd.views import View
 from tallow.autograd.writes import owner_of, unshare
 from tallow.dtypes import BF16, F16, HALVES, Array
 from tallow.errors import ArgumentTypeError, DeviceError, DtypeError, GraphError, ShapeError, TallowError
+from tallow.ops.quiet import hush, restore
 from tallow.ops.table import Op
 from tallow.tensor import Tensor, wrap
 
@@ -215,18 +216,21 @@ def _convert_operand(value: Any, to: dtypes.dtype) -> Any:
 
 def compute(op: Op, ready: Prepared) -> tuple[Any, Any]:
     """The op's value and its closure, with any failure told in terms of the op."""
+    token = hush()
     try:
         value, backward = op.function(*ready.call, **ready.kwargs)
+        half = ready.half
+        if half is not None:
+            value = tuple(_round(v, half) for v in value) if isinstance(value, tuple | list) else _round(value, half)
+        return value, backward
     except TallowError:
         raise
     except TypeError as error:
         raise ArgumentTypeError(_failure(op, ready, error)) from error
     except (ValueError, IndexError, OverflowError, np.linalg.LinAlgError) as error:
         raise ShapeError(_failure(op, ready, error)) from error
-    half = ready.half
-    if half is not None:
-        value = tuple(_round(v, half) for v in value) if isinstance(value, tuple | list) else _round(value, half)
-    return value, backward
+    finally:
+        restore(token)
 
 
 def _round(value: Any, half: dtypes.dtype) -> Any:

@@ -13,6 +13,7 @@ from tallow.autograd.modes import no_grad
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentError, GraphError, ShapeError
+from tallow.ops.quiet import hush, restore
 
 if TYPE_CHECKING:
     from tallow.tensor import Tensor
@@ -115,7 +116,11 @@ def backward(
     if inputs is not None:
         inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
         wanted = {(id(t), 0) for t in inputs}
-    leaves, _ = run_backward(roots, bool(retain_graph), wanted)
+    token = hush()
+    try:
+        leaves, _ = run_backward(roots, bool(retain_graph), wanted)
+    finally:
+        restore(token)
     store = GradStore()
     with no_grad():
         for found in leaves.values():
@@ -149,7 +154,11 @@ def grad(
                 f"grad: input {i} does not require grad", mend="call requires_grad_() on it before computing"
             )
         places.append(place_of(edge))
-    leaves, caught = run_backward(roots, bool(retain_graph), set(places))
+    token = hush()
+    try:
+        leaves, caught = run_backward(roots, bool(retain_graph), set(places))
+    finally:
+        restore(token)
     result: list[Tensor | None] = []
     for i, (tensor, place) in enumerate(zip(inputs, places, strict=True)):
         if tensor._node is None and place[0] in leaves:

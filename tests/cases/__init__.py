@@ -54,6 +54,11 @@ def case(op: str, call: Callable[..., Any], *inputs: Input, **options: Any) -> N
     CASES.append(Case(op, call, inputs, number=sum(c.op == op for c in CASES), **options))
 
 
+def functional(name: str, **options: Any) -> Callable[..., Any]:
+    """The call of a function of nn.functional with all inputs, and these options."""
+    return lambda m, *inputs: getattr(m.nn.functional, name)(*inputs, **options)
+
+
 def normal(*shape: int) -> Input:
     """Standard normal numbers, in float64; tests narrow them."""
     return _rng.standard_normal(shape)

@@ -1,0 +1,123 @@
+"""Dropping elements or whole channels at random."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from tallow import devices
+from tallow.apply import apply, apply_inplace
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError, ShapeError
+from tallow.offer import offer
+from tallow.ops.dropout import scaled_mask
+from tallow.random import default_generator
+from tallow.tensor import Tensor, wrap
+
+# -α' of SELU: what its output goes to far below zero. Klambauer et al. 2017, arXiv:1706.02515
+SELU_FLOOR = 1.7580993408473766
+
+
+def draw_keep(shape: tuple[int, ...], p: float, device: devices.device) -> Array:
+    """Booleans, each False with probability p."""
+    if p in (0, 1):
+        return devices.move(np.full(shape, p == 0), device)
+    return devices.move(default_generator.numpy.random(shape, np.float32) >= p, device)
+
+
+def check_probability(name: str, p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"{name}: dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _drop(name: str, input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
+    check_probability(name, p)
+    if not training or p == 0:
+        return input
+    keep = draw_keep(shape, p, input.device)
+    scale = 0.0 if p == 1 else 1 / (1 - p)
+    if inplace:
+        return apply_inplace(scaled_mask, input, keep, scale)
+    return apply(scaled_mask, input, keep, scale)
+
+
+@offer("tl F")
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero each element with probability p and divide the others by 1 - p; the input itself if not `training`.
+
+    Source:  Hinton et al. 2012, arXiv:1207.0580
+    """
+    return _drop("dropout", input, p, training, inplace, input.array.shape)
+
+
+def _channels(input: Tensor, batched: bool) -> tuple[int, ...]:
+    """One decision for each channel of each sample."""
+    kept = 2 if batched else 1
+    return (*input.array.shape[:kept], *[1] * (input.array.ndim - kept))
+
+
+@offer("F")
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero whole channels.  Shapes: input (N, C, L) or (C, L) -> the same"""
+    if input.ndim not in (2, 3):
+        raise ShapeError(f"dropout1d: expected (N, C, L) or (C, L), got {tuple(input.shape)}")
+    return _drop("dropout1d", input, p, training, inplace, _channels(input, input.ndim == 3))
+
+
+@offer("F")
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero whole channels.  Shapes: input (N, C, H, W) -> the same
+
+    As PyTorch it takes three dims for (N, C, L), not (C, H, W), and warns.
+    """
+    if input.ndim not in (3, 4):
+        warnings.warn(f"dropout2d: expected (N, C, H, W), got {tuple(input.shape)}", stacklevel=2)
+    elif input.ndim == 3:
+        warnings.warn("dropout2d: a 3-D input is taken for (N, C, L); use dropout1d to say so", stacklevel=2)
+    if input.ndim < 2:
+        raise ShapeError(f"dropout2d: no channels in {tuple(input.shape)}")
+    return _drop("dropout2d", input, p, training, inplace, _channels(input, batched=True))
+
+
+@offer("F")
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero whole channels.  Shapes: input (N, C, D, H, W) or (C, D, H, W) -> the same"""
+    if input.ndim not in (4, 5):
+        warnings.warn(f"dropout3d: expected (N, C, D, H, W) or (C, D, H, W), got {tuple(input.shape)}", stacklevel=2)
+    if input.ndim < 2:
+        raise ShapeError(f"dropout3d: no channels in {tuple(input.shape)}")
+    return _drop("dropout3d", input, p, training, inplace, _channels(input, batched=input.ndim != 4))
+
+
+@offer("tl F")
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Set elements to SELU's lowest value, and scale and shift all so that mean 0 and variance 1 stay.
+
+    Source:  Klambauer et al. 2017, arXiv:1706.02515, section 3
+    """
+    return _alpha_drop("alpha_dropout", input, p, training, inplace, input.array.shape)
+
+
+@offer("tl F")
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """As `alpha_dropout`, by whole channels.  Shapes: input (N, C, ...) -> the same"""
+    if input.ndim < 2:
+        raise ShapeError(f"feature_alpha_dropout: no channels in {tuple(input.shape)}")
+    return _alpha_drop("feature_alpha_dropout", input, p, training, inplace, _channels(input, batched=True))
+
+
+def _alpha_drop(name: str, input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
+    check_probability(name, p)
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input.mul_(0.0) if inplace else input * 0.0
+    keep = draw_keep(shape, p, input.device)
+    scale = 1 / math.sqrt((SELU_FLOOR**2 * p + 1) * (1 - p))
+    dropped = devices.array_module(keep).asarray(scale * SELU_FLOOR * (keep - 1.0 + p), np.float32)
+    shift = wrap(dropped).to(input.dtype)
+    if inplace:
+        return apply_inplace(scaled_mask, input, keep, scale).add_(shift)
+    return apply(scaled_mask, input, keep, scale) + shift

@@ -1,0 +1,55 @@
+"""Attention."""
+
+from __future__ import annotations
+
+from tallow.apply import apply
+from tallow.errors import ArgumentError, DtypeError
+from tallow.functions.dropout import check_probability, draw_keep
+from tallow.offer import offer
+from tallow.ops.attention import scaled_dot_product_attention as attention_op
+from tallow.ops.attention import scores_shape
+from tallow.tensor import Tensor
+
+
+@offer("F")
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(q kᵀ · scale + mask) v.
+
+    Args:
+        attn_mask: booleans, True where a query may see a key; or numbers that are added to the scores.
+        dropout_p: drop weights with this probability, in training or not.
+        is_causal: query i sees keys 0 to i, counted from the first key.
+        scale: 1 / √K if None.
+        enable_gqa: G may be a divisor of H; query heads then share key/value heads in order.
+
+    Shapes:  query (..., H, T, K), key (..., G, S, K), value (..., G, S, E) -> (..., H, T, E); attn_mask broadcasts to
+             (..., H, T, S); a query whose keys are all masked gets zeros
+    Source:  Vaswani et al. 2017, arXiv:1706.03762, eq. 1
+    """
+    check_probability("scaled_dot_product_attention", dropout_p)
+    bias = allowed = keep = None
+    if attn_mask is not None:
+        if is_causal:
+            raise ArgumentError(
+                "scaled_dot_product_attention: attn_mask and is_causal=True exclude each other",
+                mend="put the causal part into attn_mask",
+            )
+        if not attn_mask.is_floating_point() and attn_mask.array.dtype != bool:
+            raise DtypeError(f"scaled_dot_product_attention: attn_mask must be bool or float, not {attn_mask.dtype}")
+        bias, allowed = (attn_mask.to(query.dtype), None) if attn_mask.is_floating_point() else (None, attn_mask)
+    if dropout_p:
+        shape = scores_shape(query.array, key.array, value.array, enable_gqa)
+        keep = draw_keep(shape, dropout_p, query.device)
+    return apply(
+        attention_op, query, key, value, bias, allowed, keep,
+        keep_probability=1 - dropout_p, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa,
+    )  # fmt: skip

@@ -1,0 +1,252 @@
+"""Scaled dot-product attention, in blocks of query positions.
+
+The scores of all queries against all keys are never there at once: forward goes through blocks of query positions, and
+backward computes each block's weights again instead of keeping them. Memory is that of the operands plus a few blocks.
+
+Letters: H query heads, G key/value heads, T query positions, S key positions, K head width, E value width. What stands
+before (T, K) is called `lead`: (B, H), (B), or nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.errors import DtypeError, ShapeError
+from tallow.kernels import kernel, run
+from tallow.ops.table import Array, Index, Result, op
+
+BLOCK_SCORES = 2**22  # elements of a block of scores: 16 MiB in float32
+CAUSAL_ROWS = 256  # rows of a causal block at most, so that most of what the mask hides is not computed
+
+
+@dataclass(slots=True)
+class _Attention:
+    """One call: the operands, and how they fall into blocks.
+
+    Attributes:
+        groups: query heads that share a key/value head.
+        bias: added to the scores, (..., T or 1, S or 1) as broadcasting has it.
+        allowed: booleans of such a shape; where False, the score is -∞.
+        keep: booleans (*lead, T, S) of the weights that dropout leaves, which are multiplied by `boost`.
+    """
+
+    q: Array
+    k: Array
+    v: Array
+    bias: Array | None
+    allowed: Array | None
+    keep: Array | None
+    boost: float
+    is_causal: bool
+    scale: float
+    groups: int
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The leading dims of the result."""
+        return _lead(self.q, self.k, self.v, self.groups)
+
+    def blocks(self) -> Iterator[tuple[slice, int]]:
+        """Query positions of each block, and how many keys they see at most."""
+        queries, keys = self.q.shape[-2], self.k.shape[-2]
+        rows = max(1, BLOCK_SCORES // max(1, math.prod(self.lead) * keys))
+        if self.is_causal:
+            rows = min(rows, CAUSAL_ROWS)
+        for start in range(0, queries, rows):
+            stop = min(start + rows, queries)
+            yield slice(start, stop), min(stop, keys) if self.is_causal else keys
+
+    def fold(self, x: Array) -> Array:
+        """(..., H, T, K) -> (..., G, H/G · T, K): the query heads that share keys become one matrix."""
+        if self.groups == 1:
+            return x
+        *lead, heads, length, width = x.shape
+        return x.reshape(*lead, heads // self.groups, self.groups * length, width)
+
+    def unfold(self, x: Array) -> Array:
+        """The inverse of `fold`."""
+        if self.groups == 1:
+            return x
+        *lead, heads, rows, width = x.shape
+        return x.reshape(*lead, heads * self.groups, rows // self.groups, width)
+
+    def weights(self, rows: slice, keys: int) -> Array:
+        """softmax(q kᵀ · scale + bias) of a block, folded; a row that sees no key is all zero."""
+        xp = array_module(self.q)
+        q = self.fold(self.q[..., rows, :]) * self.q.dtype.type(self.scale)
+        scores = run("matmul", q, self.k[..., :keys, :].swapaxes(-1, -2))
+        by_head = self.unfold(scores)
+        if self.bias is not None:
+            by_head += _part(self.bias, rows, keys)
+        if self.allowed is not None:
+            xp.copyto(by_head, -math.inf, where=~_part(self.allowed, rows, keys))
+        if self.is_causal and keys > rows.start + 1:
+            hidden = xp.arange(keys)[None, :] > xp.arange(rows.start, rows.stop)[:, None]
+            xp.copyto(by_head, -math.inf, where=hidden)
+        if self.bias is None and self.allowed is None:
+            return run("softmax", scores)
+        blind = scores.max(axis=-1, keepdims=True) == -math.inf
+        if not blind.any():
+            return run("softmax", scores)
+        xp.copyto(scores, 0, where=blind)
+        weights = run("softmax", scores)
+        xp.copyto(weights, 0, where=blind)
+        return weights
+
+    def drop(self, folded: Array, rows: slice, keys: int) -> Array:
+        """What dropout makes of a block of weights, or of their gradients."""
+        if self.keep is None:
+            return folded
+        return folded * self.fold(self.keep[..., rows, :keys]) * folded.dtype.type(self.boost)
+
+    def value(self) -> Array:
+        out = array_module(self.q).zeros((*self.lead, self.q.shape[-2], self.v.shape[-1]), self.q.dtype)
+        for rows, keys in self.blocks():
+            if keys:
+                weights = self.drop(self.weights(rows, keys), rows, keys)
+                out[..., rows, :] = self.unfold(run("matmul", weights, self.v[..., :keys, :]))
+        return out
+
+    def score_gradients(self, g: Array) -> Iterator[tuple[slice, int, Array, Array, Array]]:
+        """For each block: its rows and keys, the gradient of its output, its weights as used, that of its scores."""
+        xp = array_module(g)
+        for rows, keys in self.blocks():
+            if keys:
+                weights = self.weights(rows, keys)
+                g_rows = self.fold(g[..., rows, :])
+                d_scores = self.drop(run("matmul", g_rows, self.v[..., :keys, :].swapaxes(-1, -2)), rows, keys)
+                d_scores -= xp.einsum("...s,...s->...", d_scores, weights)[..., None]
+                d_scores *= weights
+                yield rows, keys, g_rows, self.drop(weights, rows, keys), d_scores
+
+    def gradients(self, g: Array) -> tuple[Array, Array, Array]:
+        """Those of q, k and v, before broadcasting is undone."""
+        xp = array_module(g)
+        lead = self.lead
+        shared = lead if self.groups == 1 else (*lead[:-1], lead[-1] // self.groups)
+        d_q = xp.zeros((*lead, *self.q.shape[-2:]), g.dtype)
+        d_k = xp.zeros((*shared, *self.k.shape[-2:]), g.dtype)
+        d_v = xp.zeros((*shared, *self.v.shape[-2:]), g.dtype)
+        scale = g.dtype.type(self.scale)
+        for rows, keys, g_rows, weights, d_scores in self.score_gradients(g):
+            d_v[..., :keys, :] += run("matmul", weights.swapaxes(-1, -2), g_rows)
+            d_q[..., rows, :] = self.unfold(run("matmul", d_scores, self.k[..., :keys, :]))
+            d_k[..., :keys, :] += run("matmul", d_scores.swapaxes(-1, -2), self.fold(self.q[..., rows, :]))
+        d_q *= scale
+        d_k *= scale
+        return d_q, d_k, d_v
+
+    def bias_gradient(self, g: Array) -> Array:
+        """That of the bias, which may be broadcast along any of its dims."""
+        assert self.bias is not None
+        xp = array_module(g)
+        whole = xp.zeros(self.bias.shape, g.dtype)
+        for rows, keys, _, _, d_scores in self.score_gradients(g):
+            part = _part(whole, rows, keys)
+            part += _sum_to(self.unfold(d_scores), part.shape)
+        return whole
+
+
+def _lead(q: Array, k: Array, v: Array, groups: int) -> tuple[int, ...]:
+    shapes = [x.shape[:-2] for x in (k, v)]
+    if groups > 1:
+        shapes = [(*shape[:-1], shape[-1] * groups) for shape in shapes]
+    return np.broadcast_shapes(q.shape[:-2], *shapes)
+
+
+def scores_shape(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple[int, ...]:
+    """(..., H, T, S)"""
+    groups = _check(query, key, value, enable_gqa)
+    return *_lead(query, key, value, groups), query.shape[-2], key.shape[-2]
+
+
+def _part(mask: Array, rows: slice, keys: int) -> Array:
+    """The part of something broadcast over scores that belongs to a block."""
+    if mask.ndim >= 2 and mask.shape[-2] != 1:
+        mask = mask[..., rows, :]
+    return mask[..., :keys] if mask.ndim and mask.shape[-1] != 1 else mask
+
+
+def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
+    extra = x.ndim - len(shape)
+    axes = (*range(extra), *(i + extra for i, n in enumerate(shape) if n == 1))
+    return x.sum(axis=axes, keepdims=True).reshape(shape)
+
+
+@op("")
+def scaled_dot_product_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    bias: Array | None = None,
+    allowed: Index = None,
+    keep: Index = None,
+    *,
+    keep_probability: float = 1.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Result:
+    """softmax(q kᵀ · scale + bias) v, with dropout of the weights.
+
+    Shapes:  query (..., H, T, K), key (..., G, S, K), value (..., G, S, E) -> (..., H, T, E); G = H, or with
+             `enable_gqa` a divisor of H; bias, allowed and keep broadcast to (..., H, T, S)
+    Source:  Vaswani et al. 2017, arXiv:1706.03762, eq. 1; blocks and recomputation: Dao et al. 2022, arXiv:2205.14135
+    """
+    groups = _check(query, key, value, enable_gqa)
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    boost = 1 / keep_probability if keep_probability else 0.0
+
+    def call() -> _Attention:  # made again for backward: a closure's arrays must be its own for autograd to watch them
+        return _Attention(query, key, value, bias, allowed, keep, boost, is_causal, scale, groups)
+
+    def backward(g: Array) -> tuple[object, ...]:
+        return *call().gradients(g), None if bias is None else lambda: call().bias_gradient(g)
+
+    plain = bias is None and allowed is None and keep is None and not is_causal
+    if plain and query.ndim == 4 and query.shape[-2] == 1 and _is_one_batch(query, key, value, groups):
+        return run("attention_decode", query, key, value, scale), backward
+    return call().value(), backward
+
+
+def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> int:
+    """How many query heads share a key/value head."""
+    shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise ShapeError(f"scaled_dot_product_attention: expected at least two dims of each, got {shapes}")
+    if query.dtype.kind != "f":
+        raise DtypeError(f"scaled_dot_product_attention: not defined for {query.dtype}", mend="convert with .float()")
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+        raise ShapeError(
+            f"scaled_dot_product_attention: {shapes}; query and key must have one width, key and value one length"
+        )
+    if not enable_gqa:
+        return 1
+    heads, kv_heads = (x.shape[-3] if x.ndim > 2 else 0 for x in (query, key))
+    if not kv_heads or heads % kv_heads or value.shape[:-2] != key.shape[:-2]:
+        raise ShapeError(
+            f"scaled_dot_product_attention: enable_gqa with {shapes}; key and value must have one number of heads, "
+            "which divides that of query"
+        )
+    return heads // kv_heads
+
+
+def _is_one_batch(query: Array, key: Array, value: Array, groups: int) -> bool:
+    """Whether nothing is broadcast, and values are as wide as keys: what the kernel of one query position takes."""
+    batch, heads = query.shape[:2]
+    return key.size > 0 and key.shape == value.shape and key.shape[:-2] == (batch, heads // groups)
+
+
+@kernel("attention_decode", "array")
+def attention_decode_array(q: Array, k: Array, v: Array, scale: float) -> Array:
+    """Shapes: q (B, H, 1, K), k and v (B, G, S, K) -> (B, H, 1, K)"""
+    batch, heads, _, width = q.shape
+    kv_heads = k.shape[1]
+    grouped = (q * q.dtype.type(scale)).reshape(batch, kv_heads, heads // kv_heads, width)
+    weights = run("softmax", run("matmul", grouped, k.swapaxes(-1, -2)))
+    return run("matmul", weights, v).reshape(q.shape)

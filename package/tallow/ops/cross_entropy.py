@@ -1,0 +1,155 @@
+"""Negative log-likelihood of classes given by index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.dtypes import widen
+from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
+from tallow.ops.table import Array, Index, Result, op
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+class _Targets:
+    """The class of each position, checked; positions to be ignored have class 0 and no share in the loss.
+
+    Shapes:  input (C), (N, C) or (N, C, d1, ...), target the same without C; everything here has the shape of target
+    """
+
+    def __init__(self, name: str, input: Array, target: Array, weight: Array | None, ignore_index: int) -> None:
+        self.axis = axis = 0 if input.ndim == 1 else 1
+        if input.ndim == 0 or target.shape != (*input.shape[:axis], *input.shape[axis + 1 :]):
+            raise ShapeError(
+                f"{name}: input {tuple(input.shape)} and target {tuple(target.shape)}; expected input (N, C) and "
+                "target (N), or input (N, C, d1, ...) and target (N, d1, ...)",
+                mend="bring the classes to dim 1, and give target as class indices",
+            )
+        if target.dtype not in (np.int64, np.uint8):
+            raise DtypeError(f"{name}: class indices must be int64, not {target.dtype}", mend="convert with .long()")
+        self.classes = input.shape[axis]
+        if weight is not None and weight.shape != (self.classes,):
+            raise ShapeError(
+                f"{name}: weight must have one element for each of {self.classes} classes, not {weight.shape}"
+            )
+        xp = array_module(input)
+        self.valid = target != ignore_index
+        self.index = xp.where(self.valid, target, 0).astype(np.int64)
+        if target.size:
+            low, high = int(self.index.min()), int(self.index.max())
+            if low < 0 or high >= self.classes:
+                raise DimensionError(
+                    f"{name}: target {low if low < 0 else high} is out of bounds for {self.classes} classes"
+                )
+        share = self.valid.astype(input.dtype)
+        self.share = share if weight is None else share * weight[self.index]
+
+    def pick(self, x: Array) -> Array:
+        """x at each position's class."""
+        index = array_module(x).expand_dims(self.index, self.axis)
+        return array_module(x).take_along_axis(x, index, self.axis).squeeze(self.axis)
+
+    def add(self, x: Array, values: Array) -> None:
+        """x at each position's class += values."""
+        xp = array_module(x)
+        index = xp.expand_dims(self.index, self.axis)
+        xp.put_along_axis(
+            x, index, xp.take_along_axis(x, index, self.axis) + xp.expand_dims(values, self.axis), self.axis
+        )
+
+
+def reduced(losses: Array, share: Array, reduction: str, name: str) -> tuple[Array, Array | float]:
+    """The loss, and what one of `losses` weighs in it."""
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(
+            f"{name}: {reduction!r} is not a valid value for reduction", mend="use 'none', 'mean' or 'sum'"
+        )
+    if reduction == "none":
+        return losses, 1.0
+    if reduction == "sum":
+        return losses.sum(), 1.0
+    total = share.sum()
+    return losses.sum() / total, 1 / total
+
+
+def _class_weight(weight: Array | None, input: Array) -> Array | None:
+    return None if weight is None else widen(weight).astype(input.dtype, copy=False)
+
+
+@op("")
+def cross_entropy_of_classes(
+    input: Array,
+    target: Index,
+    weight: Index = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Result:
+    """loss_n = w_y (L - x_y) (1 - ε) + Σ_c w_c (L - x_c) ε / C,  L = log Σ_c exp(x_c),  y the class of position n.
+
+    Beside the input there is one array of its size, and only while it computes: backward takes the exponentials again.
+
+    Shapes:  input (C), (N, C) or (N, C, d1, ...), target the same without C, weight (C)
+    Raises:  DimensionError for a class that is not there
+    """
+    xp = array_module(input)
+    weight = _class_weight(weight, input)
+    targets = _Targets("cross_entropy", input, target, weight, ignore_index)
+    axis, valid, share = targets.axis, targets.valid, targets.share
+    if not 0 <= label_smoothing <= 1:
+        raise ArgumentError(f"cross_entropy: label_smoothing={label_smoothing} lies outside 0 to 1")
+    log_sum = _log_sum_exp(input, axis)
+    hit = 1 - label_smoothing
+    spread = label_smoothing / targets.classes
+    class_weights = None if weight is None else weight.reshape(-1, *[1] * (input.ndim - axis - 1))
+    total_weight = targets.classes if weight is None else weight.sum()
+    losses = (log_sum.squeeze(axis) - targets.pick(input)) * share * hit
+    if label_smoothing:
+        weighted = (input if class_weights is None else input * class_weights).sum(axis=axis)
+        losses += (log_sum.squeeze(axis) * total_weight - weighted) * spread
+    loss, unit = reduced(xp.where(valid, losses, 0), share, reduction, "cross_entropy")
+
+    def backward(g: Array) -> tuple[Array]:
+        g = g * unit
+        d = input - log_sum
+        xp.exp(d, out=d)
+        g_hit, g_spread = g * share * hit, g * valid * spread
+        d *= xp.expand_dims(g_hit + g_spread * total_weight, axis)
+        targets.add(d, -g_hit)
+        if label_smoothing:
+            d -= xp.expand_dims(g_spread, axis) * (1 if class_weights is None else class_weights)
+        return (d,)
+
+    return loss, backward
+
+
+def _log_sum_exp(x: Array, axis: int) -> Array:
+    xp = array_module(x)
+    highest = x.max(axis=axis, keepdims=True)
+    shifted = x - highest
+    xp.exp(shifted, out=shifted)
+    return xp.log(shifted.sum(axis=axis, keepdims=True)) + highest
+
+
+@op("")
+def nll_loss_of_classes(
+    input: Array, target: Index, weight: Index = None, *, ignore_index: int = -100, reduction: str = "mean"
+) -> Result:
+    """loss_n = -w_y x_y, where x holds log-probabilities.
+
+    Shapes:  as cross_entropy_of_classes
+    """
+    xp = array_module(input)
+    targets = _Targets("nll_loss", input, target, _class_weight(weight, input), ignore_index)
+    losses = xp.where(targets.valid, -targets.pick(input) * targets.share, 0)
+    loss, unit = reduced(losses, targets.share, reduction, "nll_loss")
+    shape = input.shape
+
+    def backward(g: Array) -> tuple[Array]:
+        d = xp.zeros(shape, g.dtype)
+        targets.add(d, -g * unit * targets.share)
+        return (d,)
+
+    return loss, backward

@@ -1,0 +1,69 @@
+"""Affine maps of the last axis."""
+
+from __future__ import annotations
+
+from tallow.devices import array_module
+from tallow.dtypes import cast, dtype_of, widen
+from tallow.errors import DtypeError, ShapeError
+from tallow.kernels import kernel, run
+from tallow.ops.rows import as_rows
+from tallow.ops.table import Array, Result, op
+
+
+@op("F", dtypes="keep")  # the kernel reads half-precision weights as they are; widening them would be most of the work
+def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
+    """y = input · weightᵀ + bias.
+
+    Shapes:  input (..., K), weight (N, K), bias (N,) -> (..., N); weight (K,), no bias or one of one element -> (...)
+    Dtypes:  any but bool, one for all operands; halves are computed in float32
+    Raises:  ShapeError
+    """
+    _check(input, weight, bias)
+    if weight.ndim == 1:
+        return _dot(input, weight, bias)
+    y = run("linear", widen(input), weight, None if bias is None else widen(bias))
+    has_bias = bias is not None
+
+    def backward(g: Array) -> tuple[object, ...]:
+        return (
+            lambda: run("matmul", g, widen(weight)),
+            lambda: run("matmul", as_rows(g).T, as_rows(widen(input))),
+            (lambda: as_rows(g).sum(axis=0)) if has_bias else None,
+        )
+
+    return cast(y, dtype_of(input)), backward
+
+
+def _check(input: Array, weight: Array, bias: Array | None) -> None:
+    if weight.ndim not in (1, 2) or input.ndim == 0 or input.shape[-1] != weight.shape[-1]:
+        raise ShapeError(
+            f"linear: input {tuple(input.shape)} does not fit weight {tuple(weight.shape)}; "
+            "expected input (..., in_features) and weight (out_features, in_features)",
+            mend="check the layer's in_features against the width of what is passed to it",
+        )
+    if input.dtype == bool:
+        raise DtypeError("linear: bool tensors cannot be multiplied", mend="convert with .float()")
+    out = weight.shape[:-1]
+    if bias is not None and bias.shape not in (out, (1,), ()):
+        raise ShapeError(f"linear: bias {tuple(bias.shape)} does not fit weight {tuple(weight.shape)}; expected {out}")
+
+
+def _dot(input: Array, weight: Array, bias: Array | None) -> Result:
+    """`linear` with one output feature whose dim is left out."""
+    x, w = widen(input), widen(weight)
+    y = x @ w
+    has_bias = bias is not None
+
+    def backward(g: Array) -> tuple[object, ...]:
+        return lambda: g[..., None] * w, lambda: as_rows(g[..., None] * x).sum(axis=0), g if has_bias else None
+
+    return cast(array_module(x).asarray(y if bias is None else y + widen(bias)), dtype_of(input)), backward
+
+
+@kernel("linear", "array")
+def linear_array(x: Array, weight: Array, bias: Array | None) -> Array:
+    """Shapes: x (..., K), weight (N, K), bias (N,) or one element -> (..., N)"""
+    y = as_rows(x) @ widen(weight).T  # of a batch NumPy would multiply one matrix after the other
+    if bias is not None:
+        y += bias
+    return y.reshape(*x.shape[:-1], weight.shape[0])

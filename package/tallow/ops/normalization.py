@@ -1,0 +1,135 @@
+"""Normalisation over the last axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.errors import DtypeError, ShapeError
+from tallow.kernels import kernel, run
+from tallow.ops.rows import as_rows
+from tallow.ops.table import Array, Ints, Result, op
+
+
+def _last_axes(name: str, input: Array, normalized_shape: Ints, *parameters: Array | None) -> int:
+    """Over how many axes; raise where the shapes do not fit."""
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape or tuple(input.shape[-len(shape) :]) != shape:
+        raise ShapeError(
+            f"{name}: given normalized_shape={list(shape)}, expected input with shape [*, "
+            f"{', '.join(map(str, shape))}], got {tuple(input.shape)}"
+        )
+    for parameter in parameters:
+        if parameter is not None and tuple(parameter.shape) != shape:
+            raise ShapeError(f"{name}: weight and bias must have shape {shape}, got {tuple(parameter.shape)}")
+    require_float(name, input)
+    return len(shape)
+
+
+def require_float(name: str, input: Array) -> None:
+    if input.dtype.kind != "f":
+        raise DtypeError(f"{name}: not defined for {input.dtype}", mend="convert with .float()")
+
+
+def _row(parameter: Array | None) -> Array | None:
+    return None if parameter is None else parameter.reshape(-1)
+
+
+@op("tl F")
+def rms_norm(input: Array, normalized_shape: Ints, weight: Array | None = None, eps: float | None = None) -> Result:
+    """y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of x.
+
+    dx = r (h - x r² mean(h x)),  h = g ⊙ weight,  r = 1 / sqrt(mean(x²) + eps)
+
+    Shapes:  input (..., *normalized_shape) -> the same;  weight normalized_shape
+    Source:  Zhang & Sennrich 2019, arXiv:1910.07467, eq. 4
+    """
+    dims = _last_axes("rms_norm", input, normalized_shape, weight)
+    eps = float(np.finfo(input.dtype).eps) if eps is None else eps
+    x = as_rows(input, dims)
+    y = run("rms_norm", x, _row(weight), eps)
+
+    def backward(g: Array) -> tuple[object, ...]:
+        g = as_rows(g, dims)
+        r = _reciprocal_rms(x, eps)
+
+        def d_input() -> Array:
+            h = g if weight is None else g * weight.reshape(-1)
+            mean = (h * x).mean(axis=1, keepdims=True)
+            return (r * h - x * (r * r * r * mean)).reshape(input.shape)
+
+        return d_input, None if weight is None else lambda: (g * x * r).sum(axis=0).reshape(weight.shape)
+
+    return y.reshape(input.shape), backward
+
+
+def _reciprocal_rms(x: Array, eps: float) -> Array:
+    xp = array_module(x)
+    return 1 / xp.sqrt((x * x).mean(axis=-1, keepdims=True) + x.dtype.type(eps))
+
+
+@kernel("rms_norm", "array")
+def rms_norm_array(x: Array, weight: Array | None, eps: float) -> Array:
+    y = x * _reciprocal_rms(x, eps)
+    return y if weight is None else y * weight
+
+
+@op("tl F")
+def layer_norm(
+    input: Array,
+    normalized_shape: Ints,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    eps: float = 1e-5,
+) -> Result:
+    """y = (x - mean(x)) / sqrt(var(x) + eps) ⊙ weight + bias over the last axes, var without Bessel's correction.
+
+    dx = r (h - mean(h) - n mean(h n)),  h = g ⊙ weight,  n = (x - mean(x)) r,  r = 1 / sqrt(var(x) + eps)
+
+    Shapes:  input (..., *normalized_shape) -> the same;  weight, bias normalized_shape
+    Source:  Ba, Kiros & Hinton 2016, arXiv:1607.06450
+    """
+    dims = _last_axes("layer_norm", input, normalized_shape, weight, bias)
+    x = as_rows(input, dims)
+    y = run("layer_norm", x, _row(weight), _row(bias), eps)
+    bias_shape = None if bias is None else bias.shape
+
+    def backward(g: Array) -> tuple[object, ...]:
+        g = as_rows(g, dims)
+        normal, r = standardize(x, eps)
+
+        def d_input() -> Array:
+            h = g if weight is None else g * weight.reshape(-1)
+            return standardize_backward(h, normal, r).reshape(input.shape)
+
+        return (
+            d_input,
+            None if weight is None else lambda: (g * normal).sum(axis=0).reshape(weight.shape),
+            None if bias_shape is None else lambda: g.sum(axis=0).reshape(bias_shape),
+        )
+
+    return y.reshape(input.shape), backward
+
+
+def standardize(x: Array, eps: float) -> tuple[Array, Array]:
+    """(x - mean) r and r = 1 / sqrt(var + eps), over the last axis.  Shapes: (N, D) -> (N, D), (N, 1)"""
+    centred = x - x.mean(axis=-1, keepdims=True)
+    r = _reciprocal_rms(centred, eps)
+    centred *= r
+    return centred, r
+
+
+def standardize_backward(h: Array, normal: Array, r: Array) -> Array:
+    """The gradient of x, from that of the standardised rows `normal`."""
+    shift = h.mean(axis=-1, keepdims=True)
+    return (h - shift - normal * (h * normal).mean(axis=-1, keepdims=True)) * r
+
+
+@kernel("layer_norm", "array")
+def layer_norm_array(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
+    y, _ = standardize(x, eps)
+    if weight is not None:
+        y *= weight
+    if bias is not None:
+        y += bias
+    return y

@@ -19,11 +19,11 @@ from tallow.kernels.table import PREFERENCE
 class MetaArray(np.ndarray[Any, Any]):
     """One element, repeated by strides of zero to any shape."""
 
-    def __array_ufunc__(self, function: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise _no_data(function.__name__)
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> NoReturn:
+        raise _no_data(ufunc.__name__)
 
-    def __array_function__(self, function: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise _no_data(function.__name__)
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> NoReturn:
+        raise _no_data(func.__name__)
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:

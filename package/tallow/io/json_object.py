@@ -29,7 +29,7 @@ def parse_object(text: bytes, name: str, max_depth: int) -> dict[str, Any]:
     try:
         if (depth := _depth(text)) > max_depth:  # in WASM, deep recursion kills the interpreter before Python notices
             raise ValueError(f"it nests {depth} levels deep; {max_depth} are enough")
-        return json.loads(text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant)  # type: ignore[no-any-return]
+        return json.loads(text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise CheckpointError(f"{name} is not UTF-8: {error}") from error
     except ValueError as error:

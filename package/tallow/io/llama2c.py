@@ -16,7 +16,7 @@ import struct
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,9 @@ V0_HEADER_BYTES = 28
 V1_HEADER_BYTES = 256
 ROTARY_TABLES = ("freq_cis_real", "freq_cis_imag")
 SIZES = ("dim", "hidden_dim", "n_layers", "n_heads", "n_kv_heads", "vocab_size", "seq_len")
+
+
+Shapes: TypeAlias = dict[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +60,20 @@ class Header:
         """The one size a file with this header can have."""
         return self.data_start + 4 * sum(map(prod, self.shapes().values()))
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
+    def shapes(self) -> Shapes:
         """The arrays in file order. Weights are (layer, out, in), in the names of `run.c`."""
-        norms = {"rms_att_weight": (self.n_layers, self.dim), "rms_ffn_weight": (self.n_layers, self.dim)}
-        final_norm = {"rms_final_weight": (self.dim,)}
-        embedding = {"token_embedding_table": (self.vocab_size, self.dim)}
-        classifier = {} if self.shared_classifier else {"wcls": (self.vocab_size, self.dim)}
+        norms: Shapes = {"rms_att_weight": (self.n_layers, self.dim), "rms_ffn_weight": (self.n_layers, self.dim)}
+        final_norm: Shapes = {"rms_final_weight": (self.dim,)}
+        embedding: Shapes = {"token_embedding_table": (self.vocab_size, self.dim)}
+        classifier: Shapes = {} if self.shared_classifier else {"wcls": (self.vocab_size, self.dim)}
         kv_dim = self.n_kv_heads * self.head_dim
-        attention = {
+        attention: Shapes = {
             "wq": (self.n_layers, self.dim, self.dim),
             "wk": (self.n_layers, kv_dim, self.dim),
             "wv": (self.n_layers, kv_dim, self.dim),
             "wo": (self.n_layers, self.dim, self.dim),
         }
-        feed_forward = {
+        feed_forward: Shapes = {
             "w1": (self.n_layers, self.hidden_dim, self.dim),
             "w2": (self.n_layers, self.dim, self.hidden_dim),
             "w3": (self.n_layers, self.hidden_dim, self.dim),
@@ -78,9 +81,9 @@ class Header:
         if self.version:
             parts = [norms, final_norm, embedding, attention, feed_forward, classifier]
         else:
-            rotary = dict.fromkeys(ROTARY_TABLES, (self.seq_len, self.head_dim // 2))
-            attention_norm = {"rms_att_weight": norms["rms_att_weight"]}
-            ffn_norm = {"rms_ffn_weight": norms["rms_ffn_weight"]}
+            rotary: Shapes = dict.fromkeys(ROTARY_TABLES, (self.seq_len, self.head_dim // 2))
+            attention_norm: Shapes = {"rms_att_weight": norms["rms_att_weight"]}
+            ffn_norm: Shapes = {"rms_ffn_weight": norms["rms_ffn_weight"]}
             parts = [embedding, attention_norm, attention, ffn_norm, feed_forward, final_norm, rotary, classifier]
         return dict(chain.from_iterable(part.items() for part in parts))
 
@@ -121,8 +124,9 @@ def read_header(data: Source, name: str = "header") -> Header:
         )
     raw = start.tobytes()
     if struct.unpack_from("<I", raw)[0] != MAGIC:
-        *sizes, vocab_size, seq_len = struct.unpack_from("<7i", raw)
-        header = Header(*sizes, abs(vocab_size), seq_len, shared_classifier=vocab_size > 0, version=0)
+        sizes: dict[str, Any] = dict(zip(SIZES, struct.unpack_from("<7i", raw), strict=True))
+        shared = sizes["vocab_size"] > 0
+        header = Header(**sizes | {"vocab_size": abs(sizes["vocab_size"])}, shared_classifier=shared, version=0)
     else:
         header = _versioned(raw, name)
     _check_sizes(header, name)
@@ -145,7 +149,7 @@ def check_size(header: Header, file_bytes: int, name: str = "file") -> None:
 def _versioned(raw: bytes, name: str) -> Header:
     if len(raw) < V1_HEADER_BYTES:
         raise CheckpointError(f"{name}: truncated inside its 256-byte header", mend="fetch it again")
-    version, *sizes, shared = struct.unpack_from("<i7iB", raw, 4)
+    version, *values, shared = struct.unpack_from("<i7iB", raw, 4)
     if version == 2:
         raise CheckpointError(
             f"{name}: a version 2 checkpoint, whose weights are int8 (Q8_0); tallow reads versions 0 and 1, in float32",
@@ -157,7 +161,8 @@ def _versioned(raw: bytes, name: str) -> Header:
         )
     if shared > 1:
         raise CheckpointError(f"{name}: the byte for a shared classifier is {shared}; expected 0 or 1")
-    return Header(*sizes, shared_classifier=bool(shared), version=1)
+    sizes: dict[str, Any] = dict(zip(SIZES, values, strict=True))
+    return Header(**sizes, shared_classifier=bool(shared), version=1)
 
 
 def _check_sizes(header: Header, name: str) -> None:

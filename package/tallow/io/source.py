@@ -27,7 +27,7 @@ def open_source(source: Source) -> tuple[Bytes, str]:
     if isinstance(source, (str, os.PathLike)):
         return _map(source), os.fspath(source)
     try:
-        view = memoryview(source)
+        view = memoryview(source)  # type: ignore[arg-type]  # NumPy's arrays are buffers; its stubs say so from 3.12
     except TypeError as error:
         raise ArgumentTypeError(
             f"expected a path or a bytes-like object, got {type(source).__name__}", mend="read() a file object first"

@@ -151,7 +151,7 @@ class LlamaAttention(Module):
         v_BGSK = split_heads(self.v_proj(x_BTD), self.num_kv_heads)
         if cache is not None:
             k_BGSK, v_BGSK = cache.append(self.layer, k_BGSK, v_BGSK)
-        return self.o_proj(merge_heads(causal_attention(q_BHTK, k_BGSK, v_BGSK)))  # type: ignore[no-any-return]
+        return self.o_proj(merge_heads(causal_attention(q_BHTK, k_BGSK, v_BGSK)))
 
 
 class LlamaMLP(Module):
@@ -165,7 +165,7 @@ class LlamaMLP(Module):
         self.down_proj = Linear(hidden, width, bias, device, dtype)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        return self.down_proj(apply(silu_mul, self.gate_proj(x_BTD), self.up_proj(x_BTD)))  # type: ignore[no-any-return]
+        return self.down_proj(apply(silu_mul, self.gate_proj(x_BTD), self.up_proj(x_BTD)))
 
 
 class LlamaDecoderLayer(Module):
@@ -201,7 +201,7 @@ class LlamaModel(Module):
             x_BTD = layer(x_BTD, self.rotary_emb, cache)
         if cache is not None:
             cache.advance(tokens_BT.shape[1])
-        return self.norm(x_BTD)  # type: ignore[no-any-return]
+        return self.norm(x_BTD)
 
 
 class Llama(Module):
@@ -236,11 +236,11 @@ class Llama(Module):
 
     def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
         """Logits (B, T, V) for tokens (B, T). With a cache, the tokens follow those it has seen."""
-        return F.linear(self.model(tokens_BT, cache), self.head_weight)  # type: ignore[no-any-return]
+        return F.linear(self.model(tokens_BT, cache), self.head_weight)
 
     @property
     def head_weight(self) -> Tensor:
-        return self.model.embed_tokens.weight if self.lm_head is None else self.lm_head.weight  # type: ignore[no-any-return]
+        return self.model.embed_tokens.weight if self.lm_head is None else self.lm_head.weight
 
     @property
     def vocab_size(self) -> int:
@@ -370,17 +370,17 @@ class Decoder:
         cos, sin = inner.rotary_emb.tables(cache.capacity, model.head_weight.device)
         self._sources = [(parameter, parameter.array) for parameter in model.parameters()]
         self._embedding = inner.embed_tokens.weight.array
-        self._norm = dtypes.widen(inner.norm.weight.array)
+        self._norm = _norm_weight(inner.norm)
         self._head = model.head_weight.array
         self._eps = config.rms_norm_eps
         self._blocks = [
             DecodeBlock(
-                attention_norm=dtypes.widen(layer.input_layernorm.weight.array),
+                attention_norm=_norm_weight(layer.input_layernorm),
                 query=layer.self_attn.q_proj.weight.array,
                 key=layer.self_attn.k_proj.weight.array,
                 value=layer.self_attn.v_proj.weight.array,
                 output=layer.self_attn.o_proj.weight.array,
-                mlp_norm=dtypes.widen(layer.post_attention_layernorm.weight.array),
+                mlp_norm=_norm_weight(layer.post_attention_layernorm),
                 gate=layer.mlp.gate_proj.weight.array,
                 up=layer.mlp.up_proj.weight.array,
                 down=layer.mlp.down_proj.weight.array,
@@ -405,6 +405,12 @@ class Decoder:
             x_D = kernels.run("decode_block", x_D, block, cache.length)
         cache.advance(1)
         return kernels.run("linear", kernels.run("rms_norm", x_D, self._norm, self._eps), self._head, None)
+
+
+def _norm_weight(norm: RMSNorm) -> Array:
+    """The kernel wants it in float32, whatever the matrices are kept in."""
+    assert norm.weight is not None
+    return dtypes.widen(norm.weight.array)
 
 
 def _is_plain(model: Llama, cache: KVCache) -> bool:

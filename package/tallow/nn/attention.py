@@ -17,13 +17,13 @@ from tallow.tensor import Tensor, wrap
 def split_heads(x_BTD: Tensor, heads: int) -> Tensor:
     """(B, T, heads · K) -> (B, heads, T, K)"""
     batch, length, width = x_BTD.shape
-    return x_BTD.reshape(batch, length, heads, width // heads).transpose(1, 2)  # type: ignore[no-any-return]
+    return x_BTD.reshape(batch, length, heads, width // heads).transpose(1, 2)
 
 
 def merge_heads(x_BHTK: Tensor) -> Tensor:
     """(B, H, T, K) -> (B, T, H · K)"""
     batch, heads, length, width = x_BHTK.shape
-    return x_BHTK.transpose(1, 2).reshape(batch, length, heads * width)  # type: ignore[no-any-return]
+    return x_BHTK.transpose(1, 2).reshape(batch, length, heads * width)
 
 
 def causal_attention(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor) -> Tensor:
@@ -36,12 +36,12 @@ def causal_attention(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor) -> Tensor:
     queries, keys = q_BHTK.shape[2], k_BGSK.shape[2]
     grouped = q_BHTK.shape[1] != k_BGSK.shape[1]
     if queries == 1:
-        return F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, enable_gqa=grouped)  # type: ignore[no-any-return]
+        return F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, enable_gqa=grouped)
     if queries == keys:
-        return F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, is_causal=True, enable_gqa=grouped)  # type: ignore[no-any-return]
+        return F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, is_causal=True, enable_gqa=grouped)
     # PyTorch's is_causal counts from the first key; with a cache the queries are the last positions.
     allowed_TS = wrap(devices.move(np.tri(queries, keys, keys - queries, dtype=np.bool_), q_BHTK.device))
-    return F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, attn_mask=allowed_TS, enable_gqa=grouped)  # type: ignore[no-any-return]
+    return F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, attn_mask=allowed_TS, enable_gqa=grouped)
 
 
 class KVCache:

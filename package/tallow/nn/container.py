@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from tallow.errors import ArgumentTypeError, DimensionError
@@ -87,6 +87,16 @@ class ModuleList(_Numbered):
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
         self.extend(() if modules is None else modules)
+
+    def _children_to_show(self) -> list[tuple[str, str]]:
+        """Equal neighbours as one, as in PyTorch: `(0-11): 12 x Layer(...)`."""
+        shown, start = [], 0
+        for text, run in groupby(super()._children_to_show(), key=lambda child: child[1]):
+            count = len(list(run))
+            one = (str(start), text)
+            shown.append(one if count == 1 else (f"{start}-{start + count - 1}", f"{count} x {text}"))
+            start += count
+        return shown
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])

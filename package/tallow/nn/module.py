@@ -232,10 +232,10 @@ class Module:
         return module
 
     def get_parameter(self, target: str) -> Parameter:
-        return self._get_member("_parameters", target)  # type: ignore[no-any-return]
+        return self._get_member("_parameters", target)
 
     def get_buffer(self, target: str) -> Tensor:
-        return self._get_member("_buffers", target)  # type: ignore[no-any-return]
+        return self._get_member("_buffers", target)
 
     def _get_member(self, kind: str, target: str) -> Any:
         path, _, name = target.rpartition(".")
@@ -400,10 +400,13 @@ class Module:
 
     def __repr__(self) -> str:
         extra = self.extra_repr().splitlines()
-        lines = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        lines = [f"({name}): {text}".replace("\n", "\n  ") for name, text in self._children_to_show()]
         if not lines and len(extra) <= 1:
             return f"{type(self).__name__}({''.join(extra)})"
         return f"{type(self).__name__}(\n  " + "\n  ".join([*extra, *lines]) + "\n)"
+
+    def _children_to_show(self) -> list[tuple[str, str]]:
+        return [(name, repr(module)) for name, module in self._modules.items()]
 
 
 def _take(tensor: Tensor, value: Tensor, assign: bool) -> None:

@@ -62,7 +62,7 @@ class RotaryEmbedding(Module):
     def forward(self, x_BHTK: Tensor, start: int = 0) -> Tensor:
         """Turn by the positions `start`, `start` + 1, ..."""
         cos, sin = self.tables(start + x_BHTK.shape[-2], x_BHTK.device)
-        return apply(rotary, x_BHTK, cos[start:], sin[start:], interleaved=self.interleaved)  # type: ignore[no-any-return]
+        return apply(rotary, x_BHTK, cos[start:], sin[start:], interleaved=self.interleaved)
 
     def extra_repr(self) -> str:
         return f"{self.head_dim}, base={self.base}, interleaved={self.interleaved}"

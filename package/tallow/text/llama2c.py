@@ -138,7 +138,9 @@ class Llama2cTokenizer:
 def _read_pieces(data: bytes, name: str) -> tuple[list[bytes], list[float]]:
     if len(data) < 4:
         raise TokenizerError(f"{name}: {len(data)} bytes are too few for a tokenizer", mend="fetch it again")
-    pieces, scores, at = [], [], 4
+    pieces: list[bytes] = []
+    scores: list[float] = []
+    at = 4
     while at < len(data):
         if at + 8 > len(data):
             raise TokenizerError(f"{name}: truncated in the header of piece {len(pieces)}", mend="fetch it again")

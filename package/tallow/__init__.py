@@ -44,6 +44,7 @@ from tallow.dtypes import (
 from tallow.errors import MissingNameError
 from tallow.offer import OFFERED, offer_op, offer_operators
 from tallow.offer import user_op as op
+from tallow.printing import set_printoptions
 from tallow.random import Generator, manual_seed
 from tallow.size import Size
 from tallow.tensor import Tensor

@@ -120,6 +120,8 @@ def dtype_of(array: Array) -> dtype:
 def widen(array: Array) -> Array:
     """float16 or bfloat16 storage as float32; anything else as it is."""
     if array.dtype == BF16:
+        if not array.ndim:  # NumPy's operators turn zero-dim arrays into scalars
+            return widen(array.reshape(1)).reshape(())
         return (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return array.astype(np.float32) if array.dtype == F16 else array
 
@@ -132,6 +134,8 @@ def cast(array: Array, to: dtype) -> Array:
         array = widen(array)
     if to is not bfloat16:
         return array.astype(to.storage)
+    if not array.ndim:
+        return cast(array.reshape(1), to).reshape(())
     bits = array.astype(np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     is_nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)

@@ -1,0 +1,87 @@
+"""Measure what tallow claims about its speed, beside what it is compared with, in one run.
+
+    python scripts/bench.py matmul --browser
+    python scripts/bench.py llama --native --browser --run-c path/to/llama2.c/run.c
+    python scripts/bench.py ops import
+
+Places: --native (this interpreter, the default), --pyodide (Pyodide in Node), --browser (Pyodide in Chromium).
+Each claim is a module of scripts/bench/. Everything runs on one thread. A benchmark is not a test: it judges
+nothing, it prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"  # before anything imports NumPy
+# First the checkout's own package, then build_kernels.py and this folder's bench.
+sys.path[:0] = [str(ROOT / "package"), str(ROOT / "native_gpu"), str(ROOT), str(ROOT / "scripts")]
+
+from bench import places, report  # noqa: E402 - the paths above come first
+
+MODULES = {"matmul": "matmul", "llama": "llama", "ops": "ops", "import": "imports"}
+STORIES_15M = {"dim": 288, "hidden": 768, "layers": 6, "heads": 6, "vocab": 32000, "length": 256}
+
+
+def main() -> None:
+    arguments = _parse()
+    chosen = [place for place in places.PLACES if getattr(arguments, place)] or ["native"]
+    print(f"{report.machine()}; one thread")
+    for claim in arguments.claim:
+        for place in chosen:
+            with tempfile.TemporaryDirectory() as folder:
+                _show(claim, place, places.PLACES[place](_job(claim, arguments, Path(folder)), Path(folder)))
+
+
+def _parse() -> argparse.Namespace:
+    summary, _, rest = __doc__.partition("\n")
+    parser = argparse.ArgumentParser(
+        description=summary, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "claim", nargs="+", choices=MODULES, metavar="claim", help=f"one or more of {', '.join(MODULES)}"
+    )
+    for place, function in places.PLACES.items():
+        parser.add_argument(f"--{place}", action="store_true", help=function.__doc__)
+    parser.add_argument("--checkpoint", type=Path, action="append", default=[], help="llama: also measure this file")
+    parser.add_argument("--run-c", type=Path, help="llama: compare with this run.c of llama2.c, compiled on the spot")
+    parser.add_argument("--steps", type=int, default=255, help="llama: tokens to make (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=5, help="how often each is measured (default: %(default)s)")
+    return parser.parse_args()
+
+
+def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
+    job = places.Job(MODULES[claim], {"repeats": arguments.repeats}, steps=arguments.steps, repeats=arguments.repeats)
+    if claim == "llama":
+        from bench.llama import write_random_checkpoint
+
+        write_random_checkpoint(folder / "random15M.bin", **STORIES_15M)
+        for path in arguments.checkpoint:
+            shutil.copy(path, folder)
+        job.checkpoints = ["random15M.bin", *(path.name for path in arguments.checkpoint)]
+        job.options |= {"checkpoints": job.checkpoints, "steps": arguments.steps}
+        job.run_c = arguments.run_c
+    return job
+
+
+def _show(claim: str, place: str, result: dict[str, Any]) -> None:
+    rows = result["rows"]
+    for row in rows if "runC" in result else ():
+        best = max(result["runC"][row["checkpoint"]])
+        row |= {"run.c": best, "of run.c": row["tallow tokens/s"] / best}
+    engine = ", ".join(part for part in (place, result.get("engine"), result.get("library")) if part)
+    print(f"\n{claim}: {engine}\n{report.table(rows)}")
+    for note in result["notes"]:
+        print(f"  {note}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Tokens per second of a llama2.c checkpoint, greedy, batch of one: tallow, its plain array code, and llama2.c's run.c.
+
+Claims: a checkpoint of stories15M's shape runs at 0.9 of run.c's speed or better, in the browser and natively;
+stories260K makes at least 1,000 tokens a second in a browser.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.report import Row
+from tallow import kernels
+from tallow.generation import Sampler, generate
+from tallow.models.llama import Llama
+
+NAME = "llama"
+BOS = 1
+
+
+def measure(options: dict[str, Any]) -> dict[str, Any]:
+    rows: list[Row] = []
+    for path in options["checkpoints"]:
+        start = time.perf_counter()
+        model = Llama.from_llama2c(path)
+        loaded = time.perf_counter() - start
+        steps = min(options["steps"], model.config.max_position_embeddings - 1)
+        speeds = sorted(_tokens_per_s(model, steps) for _ in range(options["repeats"]))
+        with kernels.off():
+            plain = _tokens_per_s(model, max(steps // 8, 4))
+        rows.append(
+            {
+                "checkpoint": Path(path).name,
+                "load s": loaded,
+                "tallow tokens/s": speeds[-1],
+                "median": speeds[len(speeds) // 2],
+                "array code": plain,
+                "times array code": speeds[-1] / plain,
+            }
+        )
+    return {
+        "rows": rows,
+        "notes": [f"{options['steps']} tokens after the begin-of-text token, greedy, best of {options['repeats']}"],
+    }
+
+
+def _tokens_per_s(model: Llama, steps: int) -> float:
+    start = time.perf_counter()
+    made = sum(1 for _ in generate(model, [BOS], max_tokens=steps, sample=Sampler(temperature=0.0), stop_ids=set()))
+    return made / (time.perf_counter() - start)
+
+
+def write_random_checkpoint(
+    path: Path, *, dim: int, hidden: int, layers: int, heads: int, vocab: int, length: int
+) -> None:
+    """A version 0 checkpoint of llama2.c with random weights, as wide as trained ones so that nothing overflows."""
+    rng = np.random.default_rng(0)
+    head = dim // heads
+    shapes = [
+        (vocab, dim), (layers, dim), *[(layers, dim, dim)] * 4, (layers, dim),
+        (layers, hidden, dim), (layers, dim, hidden), (layers, hidden, dim),
+        (dim,), (length, head // 2), (length, head // 2),
+    ]  # fmt: skip
+    with path.open("wb") as file:
+        file.write(struct.pack("<7i", dim, hidden, layers, heads, heads, vocab, length))
+        for shape in shapes:
+            matrix = len(shape) > 1 and shape[-1] > 64
+            weights = rng.standard_normal(shape, dtype=np.float32) * np.float32(0.02) if matrix else np.ones(shape)
+            file.write(weights.astype("<f4").tobytes())

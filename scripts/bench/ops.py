@@ -1,0 +1,70 @@
+"""What an op costs beside its arithmetic: one-element tensors, tallow and NumPy, and PyTorch where it is installed.
+
+Claims, natively on one thread: `a + b` under no_grad takes no longer than PyTorch's, and a chain of 100 multiplications
+with backward at most 0.6 of PyTorch's time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import tallow as tl
+from bench.report import Row
+from bench.timing import per_call
+from tallow import kernels
+
+NAME = "ops"
+CHAIN = 100
+
+
+def measure(options: dict[str, Any]) -> dict[str, Any]:
+    libraries: dict[str, ModuleType] = {"tallow": tl}
+    if find_spec("torch"):
+        import torch  # optional: the comparison
+
+        torch.set_num_threads(1)
+        libraries["PyTorch"] = torch
+    times: dict[str, dict[str, float]] = {}
+    for library, module in libraries.items():
+        for name, (fn, ops) in _cases(module).items():
+            times.setdefault(name, {})[library] = per_call(fn, calls=2_000 // ops).best_s / ops * 1e6
+    x = np.ones(1, np.float32)
+    times["a + b, no_grad"]["NumPy"] = per_call(lambda: x + x).best_s * 1e6
+    times["kernels.run over the call"] = {"tallow": _table_overhead_us(x)}
+    rows: list[Row] = []
+    for name, by_library in times.items():
+        row: Row = {"µs per op": name, **by_library}
+        if "PyTorch" in by_library:
+            row["of PyTorch"] = by_library["tallow"] / by_library["PyTorch"]
+        rows.append(row)
+    return {"rows": rows, "notes": ["one-element float32 tensors, one thread, best of 7"]}
+
+
+def _cases(m: Any) -> dict[str, tuple[Callable[[], Any], int]]:
+    a, b = m.ones(1), m.ones(1)
+    w = m.ones(1, requires_grad=True)
+
+    def add() -> None:
+        with m.no_grad():
+            for _ in range(CHAIN):
+                a + b
+
+    def chain() -> None:
+        y = w
+        for _ in range(CHAIN):
+            y = y * a
+        y.backward()
+
+    return {"a + b, no_grad": (add, CHAIN), f"chain of {CHAIN} multiplications and backward": (chain, CHAIN)}
+
+
+def _table_overhead_us(x: Any) -> float:
+    kernels.kernel("bench_nothing", "array")(lambda x: x)
+    fn = kernels.KERNELS["bench_nothing", "array"].fn
+    through, direct = per_call(lambda: kernels.run("bench_nothing", x)), per_call(lambda: fn(x))
+    return (through.best_s - direct.best_s) * 1e6

@@ -14,7 +14,7 @@ ported code keep working:
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
     ├── MissingNameError    AttributeError    a name of PyTorch's that tallow does not have
     ├── KernelUnavailable   RuntimeError      no kernel takes these arguments
-    ├── CheckpointError     ValueError        a file that is truncated, malformed or does not fit the model
+    ├── CheckpointError     RuntimeError      a file that is truncated, malformed or does not fit; a ValueError as well
     └── TokenizerError      ValueError        a tokenizer file, or a text, that cannot be used
 """
 
@@ -72,7 +72,7 @@ class KernelUnavailable(TallowError, RuntimeError):
     """No kernel takes these arguments on this device."""
 
 
-class CheckpointError(TallowError, ValueError):
+class CheckpointError(TallowError, RuntimeError, ValueError):
     """A file that is truncated, malformed, or does not fit the model."""
 
 

@@ -9,27 +9,21 @@ from tallow import devices
 from tallow.errors import DeviceError
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    try:
+        if marked:
+            devices.get_backend("cuda")
+    except DeviceError as error:
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason=str(error).splitlines()[0]))
+
+
 @pytest.fixture(params=[pytest.param("cupy", marks=pytest.mark.gpu), "like cupy"])
 def cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of a device that works."""
-    if request.param == "cupy":
-        skip_without_gpu()
-    else:
+    if request.param == "like cupy":
         backend = cupy_like.Backend()
         monkeypatch.setitem(devices._BY_TYPE, backend.type, backend)
         monkeypatch.setitem(devices._BY_ARRAY, backend.array_type, backend)
     return "cuda"
-
-
-@pytest.fixture
-def gpu() -> str:
-    """A device with a GPU behind it; the test is skipped without one."""
-    skip_without_gpu()
-    return "cuda"
-
-
-def skip_without_gpu() -> None:
-    try:
-        devices.get_backend("cuda")
-    except DeviceError as error:
-        pytest.skip(str(error).splitlines()[0])

@@ -160,20 +160,20 @@ class TestWhatIsMissing:
 class TestCupyBackend:
     """What only CuPy itself can show."""
 
-    def test_arrays_are_cupys_on_the_device_asked_for(self, gpu: str) -> None:
+    def test_arrays_are_cupys_on_the_device_asked_for(self) -> None:
         import cupy
 
         x = tl.ones(3, device="cuda:0")
         assert isinstance(x.array, cupy.ndarray)
         assert x.device == tl.device("cuda:0")
 
-    def test_a_device_beyond_the_last_one_is_named(self, gpu: str) -> None:
+    def test_a_device_beyond_the_last_one_is_named(self) -> None:
         with pytest.raises(DeviceError, match=r"no device 'cuda:99'\n.*the last one is 'cuda:\d+'"):
             tl.ones(3, device="cuda:99")
 
-    def test_cuda_array_interface_shares_memory(self, gpu: str) -> None:
+    def test_cuda_array_interface_shares_memory(self) -> None:
         import cupy
 
-        x = tl.zeros(3, device=gpu)
+        x = tl.zeros(3, device="cuda")
         cupy.asarray(x)[1] = 2
         assert x.cpu().tolist() == [0.0, 2.0, 0.0]

@@ -22,7 +22,7 @@ LAYERS = (
     ("devices",),
     ("kernels",),
     ("ops",),
-    ("autograd", "tensor", "size", "printing", "apply", "offer", "creation", "functions", "meta", "random"),
+    ("autograd", "tensor", "size", "printing", "apply", "offer", "creation", "functions", "linalg", "meta", "random"),
     ("nn", "optim", "data", "text", "audio", "io"),
     ("models", "generation", "hub"),
     ("tallow",),

@@ -10,7 +10,8 @@ Source:  Touvron et al. 2023, arXiv:2302.13971 and arXiv:2307.09288; names as in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
-from tallow.nn.rotary import RotaryEmbedding
+from tallow.nn.rotary import RotaryEmbedding, frequencies
 from tallow.ops.silu_mul import silu_mul
 from tallow.tensor import Tensor, wrap
 
@@ -72,8 +73,15 @@ class LlamaConfig:
     def __post_init__(self) -> None:
         sizes = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
         for name in (*sizes, "num_key_value_heads", "max_position_embeddings"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise ArgumentError(f"LlamaConfig: {name}={getattr(self, name)!r}", mend="pass a positive integer")
+            self._require(name, "a positive integer", lambda value: type(value) is int and value > 0)
+        for name in ("rms_norm_eps", "rope_theta", "initializer_range"):
+            self._require(name, "a positive number", lambda value: type(value) in (int, float) and 0 < value < math.inf)
+        for name in ("rope_interleaved", "tie_word_embeddings", "attention_bias", "mlp_bias"):
+            self._require(name, "True or False", lambda value: type(value) is bool)
+        self._require("bos_token_id", "an integer", lambda value: type(value) is int)
+        self._require("eos_token_id", "a tuple of integers", lambda value: all(type(i) is int for i in value))
+        self._require("rope_scaling", "a mapping or None", lambda value: isinstance(value, Mapping | None))
+        self._require("head_dim", "an even integer or None", _is_even_or_none)
         if self.head_dim is None and self.hidden_size % self.num_attention_heads:
             raise ArgumentError(
                 f"LlamaConfig: {self.num_attention_heads} heads do not divide hidden_size={self.hidden_size}",
@@ -84,6 +92,12 @@ class LlamaConfig:
                 f"LlamaConfig: num_key_value_heads={self.num_key_value_heads} does not divide "
                 f"num_attention_heads={self.num_attention_heads}"
             )
+        frequencies(self.head_width, self.rope_theta, self.rope_scaling)  # refuses a scaling it does not have
+
+    def _require(self, name: str, expected: str, holds: Callable[[Any], bool]) -> None:
+        value = getattr(self, name)
+        if not holds(value):
+            raise ArgumentError(f"LlamaConfig: {name}={value!r}", mend=f"it is {expected}")
 
     @property
     def head_width(self) -> int:
@@ -100,8 +114,9 @@ class LlamaConfig:
             if entries.get(name, expected) != expected:
                 raise CheckpointError(f"{path}: {name} is {entries[name]!r}; this model computes {expected!r} only")
         entries.setdefault("num_key_value_heads", entries.get("num_attention_heads"))
-        rope = entries.get("rope_parameters") or {}  # transformers 5 keeps all of rotary's in here
-        entries.setdefault("rope_theta", rope.get("rope_theta", cls.rope_theta))
+        rope = entries.get("rope_parameters")  # where transformers 5 keeps all of rotary's
+        if isinstance(rope, dict):
+            entries.setdefault("rope_theta", rope.get("rope_theta"))
         entries["rope_scaling"] = entries.get("rope_scaling") or rope or None
         eos = entries.get("eos_token_id")
         entries["eos_token_id"] = tuple(eos) if isinstance(eos, list) else () if eos is None else (eos,)
@@ -128,6 +143,10 @@ class LlamaConfig:
             tie_word_embeddings=header.shared_classifier,
             eos_token_id=(1, 2),
         )
+
+
+def _is_even_or_none(value: Any) -> bool:
+    return value is None or (type(value) is int and value > 0 and value % 2 == 0)
 
 
 class LlamaAttention(Module):

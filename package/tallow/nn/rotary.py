@@ -79,13 +79,17 @@ def frequencies(head_dim: int, base: float, scaling: Mapping[str, Any] | None = 
     """
     scaling = scaling or {}
     kind = scaling.get("rope_type", scaling.get("type", "default"))
-    if kind not in SCALINGS:
+    if not isinstance(kind, str) or kind not in SCALINGS:
         raise ArgumentError(f"rope_scaling of type {kind!r}", mend=f"tallow has {', '.join(map(repr, SCALINGS))}")
     plain = base ** (-np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     try:
         return SCALINGS[kind](plain, scaling).astype(np.float32)
     except KeyError as error:
         raise ArgumentError(f"rope_scaling of type {kind!r} lacks {error}") from error
+    except (TypeError, ZeroDivisionError) as error:
+        raise ArgumentError(
+            f"rope_scaling={dict(scaling)!r}: {error}", mend="its values are positive numbers"
+        ) from error
 
 
 def _llama3(plain: npt.NDArray[np.float64], scaling: Mapping[str, Any]) -> npt.NDArray[np.float64]:

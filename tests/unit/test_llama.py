@@ -1,0 +1,505 @@
+"""Llama: the real checkpoint tells run.c's story, every way through the model agrees, and wrong weights are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tallow as tl
+from tallow.errors import ArgumentError, CheckpointError, DimensionError, GraphError, ShapeError, TallowError
+from tallow.generation import decode_stream, generate
+from tallow.io import safetensors
+from tallow.models import llama
+from tallow.models.llama import Llama, LlamaConfig
+from tallow.nn import Linear, RMSNorm
+from tallow.nn.attention import KVCache, causal_attention
+from tallow.nn.rotary import RotaryEmbedding, frequencies
+from tallow.text import Llama2cTokenizer
+
+CONFIG = LlamaConfig(
+    vocab_size=29,
+    hidden_size=24,
+    intermediate_size=20,
+    num_hidden_layers=3,
+    num_attention_heads=6,
+    num_key_value_heads=2,
+    max_position_embeddings=16,
+    initializer_range=0.3,  # large enough for the layers to matter
+)
+TOKENS = [1, 5, 28, 0, 7, 7, 11]
+# Float32 sums of some tens of terms near 1, taken in another order.
+ATOL = 2e-5
+
+
+def make(**changes: Any) -> Llama:
+    tl.manual_seed(0)
+    return Llama(LlamaConfig(**vars(CONFIG) | changes)).eval()
+
+
+def logits(model: Llama, tokens: list[list[int]]) -> np.ndarray[Any, Any]:
+    with tl.no_grad():
+        return model(tl.tensor(tokens)).float().numpy()
+
+
+def one_by_one(model: Llama, tokens: list[int]) -> np.ndarray[Any, Any]:
+    cache = model.new_cache()
+    return np.stack([model.next_logits([token], cache) for token in tokens])
+
+
+@pytest.fixture
+def without_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every token goes through the modules."""
+    monkeypatch.setattr(llama, "_is_plain", lambda model, cache: False)
+
+
+def tell(model: Llama, tokenizer: Llama2cTokenizer, prompt: str, steps: int) -> str:
+    """As run.c does at temperature 0."""
+    ids = tokenizer.encode(prompt)
+    made = generate(model, ids, max_tokens=steps - len(ids) + 1, stop_ids=model.config.eos_token_id)
+    return "".join(decode_stream(tokenizer, islice(chain(ids[1:], made), steps), previous=ids[0])) + "\n"
+
+
+def reference_cases(data_dir: Path) -> list[dict[str, Any]]:
+    return json.loads((data_dir / "llama2c_reference.json").read_text(encoding="utf-8"))["cases"]
+
+
+@pytest.fixture(scope="module")
+def stories(data_dir: Path) -> tuple[Llama, Llama2cTokenizer]:
+    model = Llama.from_llama2c(data_dir / "stories260K.bin")
+    return model, Llama2cTokenizer.load(data_dir / "tok512.bin", vocab_size=model.vocab_size)
+
+
+def test_stories_are_those_of_run_c(stories: Any, data_dir: Path) -> None:
+    for case in reference_cases(data_dir):
+        assert tell(*stories, case["prompt"], case["steps"]) == case["text"]
+
+
+@pytest.mark.usefixtures("without_decoder")
+def test_modules_tell_the_same_stories(stories: Any, data_dir: Path) -> None:
+    for case in reference_cases(data_dir):
+        assert tell(*stories, case["prompt"], case["steps"]) == case["text"]
+
+
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16])
+def test_half_precision_weights_stay_close(stories: Any, data_dir: Path, dtype: tl.dtype) -> None:
+    """Rounding 260,000 weights to 11 or 8 bits moves the logits, which span some 20, by less than this."""
+    model = Llama.from_llama2c(data_dir / "stories260K.bin", dtype=dtype)
+    assert {p.dtype for p in model.parameters()} == {dtype}
+    tolerance = {tl.float16: 0.05, tl.bfloat16: 0.5}[dtype]
+    ids = stories[1].encode("Once upon a time, there was a little girl")
+    np.testing.assert_allclose(one_by_one(model, ids), one_by_one(stories[0], ids), atol=tolerance)
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "grouped": {},
+    "multi-head": {"num_key_value_heads": 6},
+    "multi-query": {"num_key_value_heads": 1},
+    "interleaved": {"rope_interleaved": True},
+    "tied": {"tie_word_embeddings": True},
+    "wide heads": {"head_dim": 10},
+    "scaled": {"rope_scaling": {"rope_type": "linear", "factor": 2.0}},
+    "biased": {"attention_bias": True, "mlp_bias": True},
+}
+
+
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS)
+def test_cached_and_uncached_logits_agree(changes: dict[str, Any]) -> None:
+    model = make(**changes)
+    for parameter in model.parameters():
+        if parameter.ndim == 1:  # norms start at one and biases at zero: make them count
+            parameter.array[...] += np.random.default_rng(1).standard_normal(parameter.shape) / 4
+    whole = logits(model, [TOKENS])[0]
+    np.testing.assert_allclose(one_by_one(model, TOKENS), whole, atol=ATOL)
+    in_parts = model.new_cache()
+    np.testing.assert_allclose(model.next_logits(TOKENS[:3], in_parts), whole[2], atol=ATOL)
+    np.testing.assert_allclose(model.next_logits(TOKENS[3:5], in_parts), whole[4], atol=ATOL)
+    np.testing.assert_allclose(model.next_logits(TOKENS[5:6], in_parts), whole[5], atol=ATOL)
+    np.testing.assert_allclose(model.next_logits(TOKENS[6:], in_parts), whole[6], atol=ATOL)
+
+
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16, tl.float64])
+def test_cached_and_uncached_logits_agree_in_other_dtypes(dtype: tl.dtype) -> None:
+    model = make().to(dtype)
+    tolerance = {tl.float16: 0.02, tl.bfloat16: 0.2, tl.float64: 1e-12}[dtype]  # logits reach 5
+    np.testing.assert_allclose(one_by_one(model, TOKENS), logits(model, [TOKENS])[0], atol=tolerance)
+
+
+def test_position_sees_only_what_came_before() -> None:
+    model = make()
+    changed = [*TOKENS[:4], 2, 3, 4]
+    before, after = logits(model, [TOKENS])[0], logits(model, [changed])[0]
+    np.testing.assert_array_equal(before[:4], after[:4])
+    assert np.abs(before[4:] - after[4:]).max() > 0.1
+
+
+def test_sequences_of_a_batch_do_not_mix() -> None:
+    model = make()
+    other = TOKENS[::-1]
+    batch = logits(model, [TOKENS, other])
+    np.testing.assert_allclose(batch, [logits(model, [TOKENS])[0], logits(model, [other])[0]], atol=ATOL)
+
+
+def test_batch_with_a_cache() -> None:
+    model = make()
+    tokens = tl.tensor([TOKENS, TOKENS[::-1]])
+    cache = model.new_cache(batch=2)
+    with tl.no_grad():
+        first, second = model(tokens[:, :4], cache), model(tokens[:, 4:], cache)
+    whole = logits(model, tokens.tolist())
+    np.testing.assert_allclose(np.concatenate([first.numpy(), second.numpy()], axis=1), whole, atol=ATOL)
+
+
+def test_decoder_is_used_exactly_where_it_computes_the_same() -> None:
+    def decodes(model: Llama) -> bool:
+        return model.new_cache().decoder is not None
+
+    assert decodes(make())
+    assert decodes(make(tie_word_embeddings=True))
+    assert decodes(make().to(tl.bfloat16))
+    assert not decodes(make().to(tl.float64))
+    assert not decodes(make(attention_bias=True))
+    assert not decodes(make(mlp_bias=True))
+    assert make().new_cache(batch=2).decoder is None
+    hooked = make()
+    hooked.model.layers[1].mlp.register_forward_hook(lambda module, args, result: result * 0)
+    assert not decodes(hooked)
+    replaced = make()
+    replaced.model.layers[0].self_attn.q_proj = type("LoraLinear", (Linear,), {})(24, 24, False)
+    assert not decodes(replaced)
+    mixed = make()
+    mixed.model.norm.to(tl.float16)
+    assert not decodes(mixed)
+
+
+def test_decoder_notices_replaced_weights() -> None:
+    model = make()
+    cache = model.new_cache()
+    model.next_logits(TOKENS[:1], cache)
+    model.to(tl.float64)
+    expected = logits(model, [TOKENS[:2]])[0, 1]
+    np.testing.assert_allclose(model.next_logits(TOKENS[1:2], cache), expected, atol=ATOL)
+
+
+def test_decoder_sees_weights_that_were_written_in_place() -> None:
+    model = make()
+    cache = model.new_cache()
+    model.next_logits(TOKENS[:1], cache)
+    model.lm_head.weight.array[...] = 0
+    assert not model.next_logits(TOKENS[1:2], cache).any()
+
+
+def test_full_cache_is_refused() -> None:
+    model = make()
+    cache = model.new_cache(length=2)
+    model.next_logits([1, 2], cache)
+    with pytest.raises(ArgumentError, match="cache"):
+        model.next_logits([3], cache)
+    with pytest.raises(ArgumentError, match="does not fit a KVCache of 1"):
+        model.next_logits([1, 2], model.new_cache(length=1))
+    with pytest.raises(ArgumentError, match="the model's context is 16"):
+        model.new_cache(length=17)
+
+
+def test_cache_of_another_batch_is_refused() -> None:
+    with pytest.raises(ShapeError, match="batch of 2 does not fit"), tl.no_grad():
+        make()(tl.tensor([[1], [2]]), make().new_cache())
+
+
+def test_cache_is_not_part_of_a_graph() -> None:
+    model = make()
+    with pytest.raises(GraphError, match="cannot be part of a graph"):
+        model(tl.tensor([[1]]), model.new_cache())
+
+
+@pytest.mark.parametrize("token", [-1, 29])
+def test_tokens_outside_the_vocabulary_are_refused(token: int) -> None:
+    model = make()
+    with pytest.raises(DimensionError):
+        model.next_logits([token], model.new_cache())
+    with pytest.raises(DimensionError):
+        model.next_logits([token, 1], model.new_cache())
+
+
+def test_causal_attention_of_one_head_by_hand() -> None:
+    """Two positions, K = 1: weights are softmax over what is visible."""
+    q = tl.tensor([[[[1.0], [2.0]]]])
+    k = tl.tensor([[[[0.5], [-1.0]]]])
+    v = tl.tensor([[[[3.0], [5.0]]]])
+    e = np.exp([2 * 0.5, 2 * -1.0])
+    expected = [3.0, (3 * e[0] + 5 * e[1]) / e.sum()]
+    np.testing.assert_allclose(causal_attention(q, k, v).numpy().ravel(), expected, rtol=1e-6)
+
+
+def test_rotary_turns_by_position_times_frequency() -> None:
+    """The first pair turns one radian a position, the second base^(-1/2) radians."""
+    x = tl.tensor([[[[1.0, 0.0, 1.0, 0.0]] * 3]])
+    y = RotaryEmbedding(4, base=100.0, interleaved=True)(x, start=5).numpy()[0, 0]
+    for t, position in enumerate([5, 6, 7]):
+        angles = [position, position / 10]
+        expected = [np.cos(angles[0]), np.sin(angles[0]), np.cos(angles[1]), np.sin(angles[1])]
+        np.testing.assert_allclose(y[t], expected, atol=1e-6)
+
+
+def test_both_layouts_of_pairs_are_permutations_of_each_other() -> None:
+    x = np.random.default_rng(0).standard_normal((1, 2, 5, 8)).astype(np.float32)
+    order = [0, 2, 4, 6, 1, 3, 5, 7]
+    neighbours = RotaryEmbedding(8, interleaved=True)(tl.from_numpy(x)).numpy()
+    halves = RotaryEmbedding(8)(tl.from_numpy(np.ascontiguousarray(x[..., order]))).numpy()
+    np.testing.assert_array_equal(neighbours[..., order], halves)
+
+
+def test_rotary_scalings() -> None:
+    plain = frequencies(128, 500000.0)
+    np.testing.assert_array_equal(frequencies(128, 500000.0, {"type": "linear", "factor": 4}), plain / np.float32(4))
+    llama3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    scaled = frequencies(128, 500000.0, llama3 | {"original_max_position_embeddings": 8192})
+    waves = 2 * np.pi / plain
+    np.testing.assert_array_equal(scaled[waves < 8192 / 4], plain[waves < 8192 / 4])
+    np.testing.assert_allclose(scaled[waves > 8192], plain[waves > 8192] / 8, rtol=1e-6)
+    between = (waves > 8192 / 4) & (waves < 8192)
+    assert between.any()
+    assert (scaled[between] < plain[between]).all()
+    assert (scaled[between] > plain[between] / 8).all()
+    with pytest.raises(ArgumentError, match="of type 'yarn'"):
+        frequencies(128, 1e4, {"rope_type": "yarn"})
+    with pytest.raises(ArgumentError, match="lacks 'original_max_position_embeddings'"):
+        frequencies(128, 1e4, llama3)
+    with pytest.raises(ArgumentError, match="even head width"):
+        RotaryEmbedding(7)
+
+
+# ------------------------------------------------------------------------------------------------------------- loading
+
+
+def config_json(**changes: Any) -> dict[str, Any]:
+    entries = {name: value for name, value in vars(CONFIG).items() if name != "rope_interleaved"}
+    return entries | {"model_type": "llama", "hidden_act": "silu", "eos_token_id": 2} | changes
+
+
+def save_pretrained(folder: Path, model: Llama, shards: int = 1, **changes: Any) -> Path:
+    """A folder as transformers writes it."""
+    (folder / "config.json").write_text(json.dumps(config_json(**changes)), encoding="utf-8")
+    state = model.state_dict()
+    if shards == 1:
+        safetensors.save(state, folder / "model.safetensors", metadata={"format": "pt"})
+        return folder
+    weight_map = {}
+    for i in range(shards):
+        name = f"model-{i + 1:05}-of-{shards:05}.safetensors"
+        part = dict(islice(state.items(), i, None, shards))
+        safetensors.save(part, folder / name, metadata={"format": "pt"})
+        weight_map |= dict.fromkeys(part, name)
+    index = {"metadata": {"total_size": 1}, "weight_map": weight_map}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_folder_loads_back(tmp_path: Path, shards: int) -> None:
+    model = make()
+    loaded = Llama.from_pretrained(save_pretrained(tmp_path, model, shards))
+    assert loaded.config == model.config
+    assert not loaded.training
+    np.testing.assert_array_equal(logits(loaded, [TOKENS]), logits(model, [TOKENS]))
+
+
+def test_loading_converts_where_asked(tmp_path: Path) -> None:
+    folder = save_pretrained(tmp_path, make().to(tl.bfloat16))
+    assert {p.dtype for p in Llama.from_pretrained(folder).parameters()} == {tl.bfloat16}
+    assert {p.dtype for p in Llama.from_pretrained(folder, dtype=tl.float32).parameters()} == {tl.float32}
+
+
+def test_tied_head_may_be_in_the_file_or_not(tmp_path: Path) -> None:
+    model = make(tie_word_embeddings=True)
+    save_pretrained(tmp_path, model, tie_word_embeddings=True)
+    expected = logits(model, [TOKENS])
+    np.testing.assert_array_equal(logits(Llama.from_pretrained(tmp_path), [TOKENS]), expected)
+    state = model.state_dict() | {"lm_head.weight": model.head_weight.detach()}
+    state |= {"model.layers.0.self_attn.rotary_emb.inv_freq": tl.ones(2)}  # as old versions saved it
+    safetensors.save(state, tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(logits(Llama.from_pretrained(tmp_path), [TOKENS]), expected)
+
+
+def test_weights_that_do_not_fit_are_listed(tmp_path: Path) -> None:
+    model = make()
+    save_pretrained(tmp_path, model, vocab_size=31)
+    state = model.state_dict()
+    del state["model.layers.2.mlp.up_proj.weight"]
+    state["score.weight"] = tl.zeros(1)
+    safetensors.save(state, tmp_path / "model.safetensors")
+    with pytest.raises(CheckpointError) as caught:
+        Llama.from_pretrained(tmp_path)
+    text = str(caught.value)
+    assert f"{tmp_path} does not fit Llama(hidden_size=24, num_hidden_layers=3" in text
+    assert "  missing      model.layers.2.mlp.up_proj.weight" in text
+    assert "  unexpected   score.weight" in text
+    assert "  wrong shape  model.embed_tokens.weight: file (29, 24), model (31, 24)" in text
+    assert "  wrong shape  lm_head.weight: file (29, 24), model (31, 24)" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"model_type": "gpt2"}, "model_type is 'gpt2'"),
+        ({"hidden_act": "gelu"}, "hidden_act is 'gelu'"),
+        ({"num_attention_heads": 5, "num_key_value_heads": 5}, "5 heads do not divide hidden_size=24"),
+        ({"num_key_value_heads": 4}, "num_key_value_heads=4 does not divide num_attention_heads=6"),
+        ({"hidden_size": 0}, "hidden_size=0"),
+        ({"hidden_size": "24"}, "hidden_size='24'"),
+        ({"hidden_size": True}, "hidden_size=True"),
+        ({"vocab_size": None}, "vocab_size"),
+        ({"head_dim": 5}, "head_dim=5"),
+        ({"rms_norm_eps": "small"}, "rms_norm_eps='small'"),
+        ({"rope_theta": -1.0}, "rope_theta=-1.0"),
+        ({"rope_scaling": {"rope_type": "yarn"}}, "of type 'yarn'"),
+        ({"rope_scaling": 3}, "rope_scaling=3"),
+        ({"eos_token_id": ["a"]}, "eos_token_id"),
+    ],
+)
+def test_config_that_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config_json(**changes)), encoding="utf-8")
+    with pytest.raises(CheckpointError) as caught:
+        LlamaConfig.from_json(path)
+    assert says in str(caught.value)
+
+
+def test_config_of_transformers_5_keeps_rotary_in_one_place(tmp_path: Path) -> None:
+    rope = {"rope_type": "linear", "factor": 2.0, "rope_theta": 5000.0}
+    entries = config_json(rope_parameters=rope, eos_token_id=[7, 8])
+    del entries["rope_theta"], entries["rope_scaling"], entries["num_key_value_heads"]
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(entries), encoding="utf-8")
+    config = LlamaConfig.from_json(path)
+    assert config.rope_theta == 5000
+    assert config.rope_scaling == rope
+    assert config.num_key_value_heads == 6
+    assert config.eos_token_id == (7, 8)
+
+
+def test_config_that_is_no_json_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    for text in ("", "[]", "{", '{"a":' * 100):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(CheckpointError):
+            LlamaConfig.from_json(path)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 64) | st.floats(allow_nan=False) | st.sampled_from(["llama3", "silu"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["rope_type", "factor"]), inner),
+    max_leaves=4,
+)
+config_names = st.sampled_from([*config_json(), "rope_parameters"])
+
+
+@given(changes=st.dictionaries(config_names, json_values, max_size=3))
+def test_any_config_reads_or_raises(tmp_path_factory: pytest.TempPathFactory, changes: dict[str, Any]) -> None:
+    path = tmp_path_factory.getbasetemp() / "config.json"
+    path.write_text(json.dumps(config_json(**changes)), encoding="utf-8")
+    try:
+        config = LlamaConfig.from_json(path)
+    except CheckpointError:
+        return
+    Llama(config, device="meta")
+
+
+def break_index(change: Callable[[dict[str, str]], object]) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        path = folder / "model.safetensors.index.json"
+        index = json.loads(path.read_text(encoding="utf-8"))
+        change(index["weight_map"])
+        path.write_text(json.dumps(index), encoding="utf-8")
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda folder: (folder / "model-00002-of-00002.safetensors").unlink(), "the shard"),
+        (lambda folder: (folder / "model.safetensors.index.json").unlink(), "has neither"),
+        (lambda folder: (folder / "model.safetensors.index.json").write_text("{}"), "has no weight_map"),
+        (break_index(lambda names: names.update(stray="model-00001-of-00002.safetensors")), "has no tensor 'stray'"),
+        (break_index(lambda names: names.update(stray="../secret.safetensors")), "is no file name"),
+        (break_index(lambda names: names.update(stray="")), "is no file name"),
+        (break_index(lambda names: names.update(stray=3)), "is no file name"),  # type: ignore[call-overload]
+        (break_index(lambda names: names.popitem()), "missing"),
+    ],
+)
+def test_damaged_folders_are_refused(tmp_path: Path, damage: Any, says: str) -> None:
+    save_pretrained(tmp_path, make(), shards=2)
+    damage(tmp_path)
+    with pytest.raises(CheckpointError) as caught:
+        Llama.from_pretrained(tmp_path)
+    assert says in str(caught.value)
+
+
+def test_loading_maps_the_file(tmp_path: Path) -> None:
+    """The parameters lie in the mapping itself; writing to them leaves the file alone."""
+    save_pretrained(tmp_path, make())
+    before = (tmp_path / "model.safetensors").read_bytes()
+    model = Llama.from_pretrained(tmp_path)
+    bases = set()
+    for parameter in model.parameters():
+        array = parameter.array
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        bases.add(id(array))
+    assert len(bases) == 1
+    model.lm_head.weight.array[...] = 0
+    assert (tmp_path / "model.safetensors").read_bytes() == before
+
+
+def test_checkpoint_in_memory_is_viewed(data_dir: Path) -> None:
+    buffer = np.fromfile(data_dir / "stories260K.bin", dtype=np.uint8)
+    model = Llama.from_llama2c(buffer)
+    assert all(np.shares_memory(parameter.array, buffer) for parameter in model.parameters())
+
+
+def test_large_model_costs_nothing_on_meta() -> None:
+    sizes = {"hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "vocab_size": 128256}
+    heads = {"num_attention_heads": 64, "num_key_value_heads": 8}
+    model = Llama(LlamaConfig(**sizes, **heads), device="meta")
+    assert sum(p.numel() for p in model.parameters()) == 70_553_706_496  # Llama 3 70B
+
+
+def test_fresh_model_has_the_spread_of_its_config() -> None:
+    model = make(vocab_size=500)
+    assert abs(model.model.embed_tokens.weight.array.std() / 0.3 - 1) < 0.05
+    assert all((m.weight.array == 1).all() for m in model.modules() if isinstance(m, RMSNorm))
+
+
+@given(st.data())
+def test_damaged_checkpoints_load_or_raise(data: st.DataObject) -> None:
+    """Bytes of a small checkpoint replaced: it is refused with an error of tallow's, or runs."""
+    sizes = np.array([4, 4, 1, 2, 1, 5, 3], dtype=np.int32)
+    raw = bytearray(sizes.tobytes() + np.full(5 * 4 + 4 + 16 + 8 + 8 + 16 + 4 + 48 + 4 + 6, 0.1, np.float32).tobytes())
+    Llama.from_llama2c(raw)
+    for _ in range(data.draw(st.integers(1, 4))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        model = Llama.from_llama2c(raw)
+        list(generate(model, [1], max_tokens=2))
+    except TallowError:
+        pass
+
+
+def test_kv_cache_grows_by_what_is_appended() -> None:
+    cache = KVCache(1, 1, 2, 4, 3)
+    first = tl.ones(1, 2, 2, 3)
+    keys, values = cache.append(0, first, first * 2)
+    assert keys.tolist() == first.tolist()
+    cache.advance(2)
+    keys, values = cache.append(0, first * 3, first * 4)
+    assert keys.shape == values.shape == (1, 2, 4, 3)
+    assert keys[0, 0, :, 0].tolist() == [1, 1, 3, 3]
+    assert values[0, 1, :, 2].tolist() == [2, 2, 4, 4]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow import autograd, functions, kernels, linalg, ops, return_types
+from tallow import autograd, functions, kernels, linalg, ops, return_types, special
 from tallow.autograd import (
     enable_grad,
     inference_mode,

@@ -16,7 +16,7 @@ from tallow.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-OFFERED: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in PLACES}
+OFFERED: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in PLACES if place != "F_"}
 
 OPERATORS = {
     "__add__": "add",
@@ -85,6 +85,18 @@ def inplace_function_of(made: Op) -> Callable[..., Any]:
     return _named(function, made, made.name + "_")
 
 
+def choosing_function_of(made: Op) -> Callable[..., Any]:
+    """As `function_of`, with a last argument `inplace`."""
+    number_of_arguments = len(made.names)
+
+    def function(*args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+        if len(args) > number_of_arguments:
+            *args, inplace = args  # type: ignore[assignment]
+        return (apply_inplace if inplace else apply)(made, *args, **kwargs)
+
+    return _named(function, made, made.name)
+
+
 def _named(function: F, made: Op, name: str) -> F:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = made.function.__doc__
@@ -97,9 +109,14 @@ def offer_op(made: Op) -> Callable[..., Any]:
     """Offer an op at the places it names, and return its public function."""
     function = function_of(made)
     for place in made.places:
-        offered = inplace_function_of(made) if place == "Tensor_" else function
         for name in (made.name, *made.aliases):
-            _put(place, name + "_" if place == "Tensor_" else name, offered)
+            if place == "Tensor_":
+                _put(place, name + "_", inplace_function_of(made))
+            elif place == "F_":
+                _put("F", name, choosing_function_of(made))
+                _put("F", name + "_", inplace_function_of(made))
+            else:
+                _put(place, name, function)
     return function
 
 

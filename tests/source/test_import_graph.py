@@ -22,7 +22,7 @@ LAYERS = (
     ("devices",),
     ("kernels",),
     ("ops",),
-    ("autograd", "tensor", "size", "printing", "apply", "offer", "creation", "functions", "linalg", "meta", "random"),
+    ("autograd", "tensor", "size", "printing", "apply", "offer", "creation", "functions", "linalg", "meta", "random", "special"),
     ("nn", "optim", "data", "text", "audio", "io"),
     ("models", "generation", "hub"),
     ("tallow",),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow.apply import apply
+from tallow.apply import apply, apply_inplace
+from tallow.dtypes import finfo
 from tallow.offer import offer
-from tallow.ops import selection as ops
+from tallow.ops import rounding, selection
 from tallow.ops.arithmetic import refuse_bool
 from tallow.tensor import Tensor
 
@@ -19,13 +20,13 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
-    return apply(ops.where, condition, input, other)
+    return apply(selection.where, condition, input, other)
 
 
 @offer("Tensor", name="where")
 def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """This tensor where the condition holds, else `other`."""
-    return apply(ops.where, condition, self, other)  # type: ignore[no-any-return]
+    return apply(selection.where, condition, self, other)  # type: ignore[no-any-return]
 
 
 @offer("tl Tensor")
@@ -47,3 +48,28 @@ def allclose(
 ) -> bool:
     """Whether |input - other| ≤ atol + rtol · |other| for every element."""
     return bool(input.isclose(other, rtol, atol, equal_nan).all())
+
+
+@offer("tl Tensor")
+def nan_to_num(
+    input: Tensor, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """Other numbers for NaN, +∞ and -∞: without `posinf` and `neginf`, the largest and the lowest of the dtype."""
+    return apply(rounding.nan_to_num, input, *_replacements(input, nan, posinf, neginf))  # type: ignore[no-any-return]
+
+
+@offer("Tensor_")
+def nan_to_num_(
+    input: Tensor, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """`nan_to_num` in place."""
+    return apply_inplace(rounding.nan_to_num, input, *_replacements(input, nan, posinf, neginf))
+
+
+def _replacements(
+    input: Tensor, nan: float | None, posinf: float | None, neginf: float | None
+) -> tuple[float, float, float]:
+    if not input.is_floating_point():
+        return 0, 0, 0  # nothing is to be replaced
+    limits = finfo(input.dtype)
+    return nan or 0.0, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf

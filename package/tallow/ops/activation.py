@@ -2,48 +2,249 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from tallow import kernels
 from tallow.devices import array_module
-from tallow.dtypes import Array
-from tallow.errors import DtypeError
-from tallow.ops.arithmetic import kind
+from tallow.dtypes import Array, dtype_of
+from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.ops.approximation import erfc
+from tallow.ops.arithmetic import kind, refuse_bool
+from tallow.ops.dims import normalize_dim
 from tallow.ops.table import Result, op
 
 
 def check_float(name: str, input: Array) -> None:
     """Raise DtypeError for integers and booleans, which PyTorch's activations do not take."""
     if kind(input) != "f":
-        raise DtypeError(f"{name}: not implemented for {input.dtype}", mend="convert to float first, e.g. with .float()")
+        raise DtypeError(f"{name}: not implemented for {dtype_of(input).name}", mend="convert first: x.float()")
+
+
+def logistic(x: Array) -> Array:
+    """1 / (1 + exp(-x))"""
+    return 1 / (1 + array_module(x).exp(-x))
 
 
 @op("tl Tensor Tensor_ F", dtypes="float")
 def sigmoid(input: Array) -> Result:
-    """1 / (1 + exp(-input))"""
-    value = _sigmoid(input)
+    """1 / (1 + exp(-x))"""
+    value = logistic(input)
     return value, lambda g: (g * value * (1 - value),)
 
 
-def _sigmoid(x: Array) -> Array:
-    return 1 / (1 + array_module(x).exp(-x))
+@op("F", dtypes="float")
+def logsigmoid(input: Array) -> Result:
+    """ln sigmoid(x) = min(x, 0) - ln(1 + exp(-|x|))"""
+    xp = array_module(input)
+    value = xp.minimum(input, 0) - xp.log1p(xp.exp(-xp.abs(input)))
+    return value, lambda g: (g * logistic(-input),)
 
 
-@op("tl Tensor Tensor_ F")
+# --------------------------------------------------------------------------------------------------- piecewise linear
+
+
+@op("tl Tensor Tensor_ F_")
 def relu(input: Array) -> Result:
-    """max(input, 0)"""
+    """max(x, 0)"""
+    refuse_bool("relu", input)
     value = array_module(input).maximum(input, 0)
     return value, lambda g: (g * (value > 0),)
 
 
-@op("F")
-def silu(input: Array) -> Result:
-    """input · sigmoid(input)
+@op("F_")
+def relu6(input: Array) -> Result:
+    """min(max(x, 0), 6)"""
+    return hardtanh.function(input, 0, 6)  # type: ignore[no-any-return]
 
-    Source: Elfwing et al. 2017, arXiv:1702.03118; Hendrycks & Gimpel 2016, arXiv:1606.08415.
+
+@op("F_")
+def leaky_relu(input: Array, negative_slope: float = 0.01) -> Result:
+    """x where it is positive, elsewhere negative_slope · x."""
+    check_float("leaky_relu", input)
+    xp = array_module(input)
+    positive = input > 0
+    return xp.where(positive, input, input * negative_slope), lambda g: (xp.where(positive, g, g * negative_slope),)
+
+
+@op("tl Tensor F")
+def prelu(input: Array, weight: Array) -> Result:
+    """x where it is positive, elsewhere weight · x, with one weight for all channels or one for each.
+
+    Shapes: input (B, C, ...) or any, weight (1), () or (C) -> as input
+    Source: He et al. 2015, arXiv:1502.01852
+    """
+    check_float("prelu", input)
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.ndim > 1 or weight.size not in (1, channels):
+        raise ShapeError(
+            f"prelu: weight of shape {weight.shape} for an input of shape {input.shape}; "
+            f"expected one weight, or one for each of {channels} channels"
+        )
+    xp = array_module(input)
+    positive = input > 0
+    by_channel = weight.reshape((1, -1) + (1,) * (input.ndim - 2) if weight.size > 1 else ())
+
+    def by_weight(g: Array) -> Array:
+        slope = xp.where(positive, 0, g * input)
+        kept = 1 if weight.size > 1 else None
+        return slope.sum(axis=tuple(d for d in range(input.ndim) if d != kept)).reshape(weight.shape)
+
+    def backward(g: Array) -> tuple[Any, ...]:
+        return lambda: xp.where(positive, g, g * by_channel), lambda: by_weight(g)
+
+    return xp.where(positive, input, input * by_channel), backward
+
+
+@op("F_")
+def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Result:
+    """min(max(x, min_val), max_val)"""
+    if min_val > max_val:
+        raise ArgumentError(f"hardtanh: min_val cannot be greater than max_val, got {min_val} and {max_val}")
+    refuse_bool("hardtanh", input)
+    if kind(input) != "f":
+        min_val, max_val = int(min_val), int(max_val)
+    inside = (input > min_val) & (input < max_val)
+    return array_module(input).clip(input, min_val, max_val), lambda g: (g * inside,)
+
+
+@op("F_")
+def hardsigmoid(input: Array) -> Result:
+    """min(max(x + 3, 0), 6) / 6
+
+    Source: Courbariaux et al. 2015, arXiv:1511.00363; this slope: Howard et al. 2019, arXiv:1905.02244
+    """
+    check_float("hardsigmoid", input)
+    inside = (input > -3) & (input < 3)
+    return array_module(input).clip(input + 3, 0, 6) / 6, lambda g: (g * inside / 6,)
+
+
+@op("F_")
+def hardswish(input: Array) -> Result:
+    """x · min(max(x + 3, 0), 6) / 6
+
+    Source: Howard et al. 2019, arXiv:1905.02244
+    """
+    check_float("hardswish", input)
+    xp = array_module(input)
+
+    def backward(g: Array) -> tuple[Array]:
+        return (g * xp.where(input < -3, 0, xp.where(input <= 3, input / 3 + 0.5, 1)),)
+
+    return input * xp.clip(input + 3, 0, 6) / 6, backward
+
+
+@op("F")
+def softshrink(input: Array, lambd: float = 0.5) -> Result:
+    """x moved towards 0 by lambd, and 0 within."""
+    if lambd < 0:
+        raise ArgumentError(f"softshrink: lambda must not be negative, got {lambd}")
+    check_float("softshrink", input)
+    xp = array_module(input)
+    return input - xp.clip(input, -lambd, lambd), lambda g: (g * (xp.abs(input) > lambd),)
+
+
+@op("tl Tensor F")
+def hardshrink(input: Array, lambd: float = 0.5) -> Result:
+    """x, and 0 where |x| ≤ lambd."""
+    check_float("hardshrink", input)
+    xp = array_module(input)
+    within = xp.abs(input) <= lambd
+    return xp.where(within, 0, input), lambda g: (g * ~within,)
+
+
+@op("tl F_")
+def threshold(input: Array, threshold: float, value: float) -> Result:
+    """x where it is above the threshold, elsewhere `value`."""
+    refuse_bool("threshold", input)
+    xp = array_module(input)
+    below = input <= threshold
+    return xp.where(below, xp.asarray(value, input.dtype), input), lambda g: (g * ~below,)
+
+
+# -------------------------------------------------------------------------------------------------------- exponential
+
+
+@op("F_")
+def elu(input: Array, alpha: float = 1.0) -> Result:
+    """x where it is positive, elsewhere alpha · (exp(x) - 1).
+
+    Source: Clevert et al. 2015, arXiv:1511.07289
+    """
+    check_float("elu", input)
+    return _elu(input, alpha, 1.0, 1.0)
+
+
+@op("tl F_")
+def celu(input: Array, alpha: float = 1.0) -> Result:
+    """x where it is positive, elsewhere alpha · (exp(x / alpha) - 1).
+
+    Source: Barron 2017, arXiv:1704.07483
+    """
+    check_float("celu", input)
+    if alpha == 0:
+        raise ArgumentError("celu: alpha cannot be 0")
+    return _elu(input, alpha, 1.0, 1 / alpha)
+
+
+@op("tl F_")
+def selu(input: Array) -> Result:
+    """elu with the scales that keep mean 0 and variance 1 from layer to layer.
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515, eq. 2
+    """
+    check_float("selu", input)
+    return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
+
+
+def _elu(x: Array, alpha: float, scale: float, rate: float) -> Result:
+    """scale · x where x is positive, elsewhere scale · alpha · (exp(rate · x) - 1)."""
+    xp = array_module(x)
+    positive = x > 0
+    bend = xp.expm1(xp.minimum(x, 0) * rate) * (alpha * scale)
+    straight = x if scale == 1 else x * scale
+
+    def backward(g: Array) -> tuple[Array]:
+        return (g * xp.where(positive, scale, (bend + alpha * scale) * rate),)
+
+    return xp.where(positive, straight, bend), backward
+
+
+@op("F")
+def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Result:
+    """ln(1 + exp(beta · x)) / beta, and x itself where beta · x is above the threshold."""
+    check_float("softplus", input)
+    xp = array_module(input)
+    scaled = input * beta
+    linear = scaled > threshold
+    value = xp.where(linear, input, xp.log1p(xp.exp(scaled)) / beta)
+    return value, lambda g: (g * xp.where(linear, 1, logistic(scaled)),)
+
+
+@op("F", dtypes="float")
+def softsign(input: Array) -> Result:
+    """x / (1 + |x|)"""
+    width = 1 + array_module(input).abs(input)
+    return input / width, lambda g: (g / (width * width),)
+
+
+@op("F", dtypes="float")
+def tanhshrink(input: Array) -> Result:
+    """x - tanh(x)"""
+    tanh = array_module(input).tanh(input)
+    return input - tanh, lambda g: (g * tanh * tanh,)
+
+
+@op("F_")
+def silu(input: Array) -> Result:
+    """x · sigmoid(x)
+
+    Source: Hendrycks & Gimpel 2016, arXiv:1606.08415; Elfwing et al. 2017, arXiv:1702.03118
     """
     check_float("silu", input)
 
     def backward(g: Array) -> tuple[Array]:
-        s = _sigmoid(input)
+        s = logistic(input)
         return (g * (s * (1 + input * (1 - s))),)
 
     return kernels.run("silu", input), backward
@@ -52,3 +253,79 @@ def silu(input: Array) -> Result:
 @kernels.kernel("silu", "array")
 def _silu(x: Array) -> Array:
     return x / (1 + array_module(x).exp(-x))
+
+
+@op("F_")
+def mish(input: Array) -> Result:
+    """x · tanh(ln(1 + exp(x)))
+
+    Source: Misra 2019, arXiv:1908.08681
+    """
+    check_float("mish", input)
+    xp = array_module(input)
+    squashed = xp.tanh(xp.where(input > 20, input, xp.log1p(xp.exp(input))))
+
+    def backward(g: Array) -> tuple[Array]:
+        return (g * (squashed + input * logistic(input) * (1 - squashed * squashed)),)
+
+    return input * squashed, backward
+
+
+@op("F")
+def gelu(input: Array, *, approximate: str = "none") -> Result:
+    """x · Φ(x), with the normal distribution function Φ; or its approximation by tanh.
+
+    none: x/2 · erfc(-x / √2);  tanh: x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))
+
+    Source: Hendrycks & Gimpel 2016, arXiv:1606.08415
+    """
+    if approximate not in ("none", "tanh"):
+        raise ArgumentError(f"gelu: approximate={approximate!r}", mend="use 'none' or 'tanh'")
+    check_float("gelu", input)
+    slope = _gelu_slope if approximate == "none" else _gelu_tanh_slope
+    return kernels.run("gelu", input, approximate), lambda g: (g * slope(input),)
+
+
+@kernels.kernel("gelu", "array")
+def _gelu(x: Array, approximate: str) -> Array:
+    if approximate == "none":
+        return x * _normal_cdf(x)
+    return x * (1 + array_module(x).tanh(_gelu_angle(x))) / 2
+
+
+def _normal_cdf(x: Array) -> Array:
+    return erfc(x * -math.sqrt(0.5)) / 2
+
+
+def _gelu_angle(x: Array) -> Array:
+    return (x + 0.044715 * x * x * x) * math.sqrt(2 / math.pi)
+
+
+def _gelu_slope(x: Array) -> Array:
+    return _normal_cdf(x) + x * array_module(x).exp(x * x / -2) / math.sqrt(2 * math.pi)
+
+
+def _gelu_tanh_slope(x: Array) -> Array:
+    tanh = array_module(x).tanh(_gelu_angle(x))
+    angle_slope = (1 + 3 * 0.044715 * x * x) * math.sqrt(2 / math.pi)
+    return (1 + tanh + x * (1 - tanh * tanh) * angle_slope) / 2
+
+
+@op("F")
+def glu(input: Array, dim: int = -1) -> Result:
+    """The first half along `dim` times the sigmoid of the second.
+
+    Shapes: (..., 2N, ...) -> (..., N, ...)
+    Source: Dauphin et al. 2016, arXiv:1612.08083
+    """
+    check_float("glu", input)
+    if input.ndim == 0:
+        raise ShapeError("glu: does not support 0-dimensional tensors")
+    dim = normalize_dim(dim, input.ndim, "glu")
+    if input.shape[dim] % 2:
+        raise ShapeError(f"glu: halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
+    xp = array_module(input)
+    half = input.shape[dim] // 2
+    before = (slice(None),) * dim
+    linear, s = input[(*before, slice(half))], logistic(input[(*before, slice(half, None))])
+    return linear * s, lambda g: (xp.concatenate((g * s, g * linear * s * (1 - s)), axis=dim),)

@@ -84,7 +84,8 @@ def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | No
     Raises: NumericError for integers divided by zero with rounding.
     """
     if rounding_mode is not None:
-        return _rounded_quotient(input, other, rounding_mode), lambda g: (lambda: g * 0, lambda: g * 0)
+        zeros = array_module(input, other).zeros_like  # rounding makes steps, which are flat
+        return _rounded_quotient(input, other, rounding_mode), lambda g: (lambda: zeros(g), lambda: zeros(g))
     value = input / other
     if value.dtype == FLOAT64 and no_floats(input, other):
         value = value.astype(get_default_dtype().storage)

@@ -70,3 +70,48 @@ def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar |
         return by_input, by_min, by_max
 
     return value, backward
+
+
+@op("tl Tensor", dtypes="keep")
+def masked_select(input: Array, mask: Index) -> Result:
+    """The elements where the mask holds, in row-major order, both broadcast.
+
+    Shapes: input and mask broadcast to S -> (N)
+    """
+    _check_mask("masked_select", mask)
+    xp = array_module(input)
+    whole, mask = xp.broadcast_arrays(input, mask)
+    shape = whole.shape
+
+    def backward(g: Array) -> tuple[Array]:
+        spread = xp.zeros(shape, g.dtype)
+        spread[mask] = g
+        return (spread,)
+
+    return whole[mask], backward
+
+
+@op("tl Tensor Tensor_", dtypes="keep")
+def masked_scatter(input: Array, mask: Index, source: Array) -> Result:
+    """The elements of `source` in order, one for each place where the mask holds; elsewhere the input.
+
+    Shapes: input and mask broadcast to S, source any with enough elements -> S
+
+    Raises: ShapeError for a source that is too short.
+    """
+    _check_mask("masked_scatter", mask)
+    xp = array_module(input)
+    whole, mask = xp.broadcast_arrays(input, mask)
+    wanted = int(mask.sum())
+    if source.size < wanted:
+        raise ShapeError(f"masked_scatter: the source has {source.size} elements, the mask asks for {wanted}")
+    value = whole.copy()
+    value[mask] = source.reshape(-1)[:wanted]
+    shape = source.shape
+
+    def by_source(g: Array) -> Array:
+        taken = xp.zeros(shape, g.dtype)
+        taken.reshape(-1)[:wanted] = xp.broadcast_to(g, mask.shape)[mask]
+        return taken
+
+    return value, lambda g: (lambda: g * ~mask, lambda: by_source(g))

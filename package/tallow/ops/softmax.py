@@ -5,14 +5,22 @@ from __future__ import annotations
 from tallow import kernels
 from tallow.devices import array_module
 from tallow.dtypes import Array
+from tallow.errors import ArgumentTypeError
 from tallow.ops.activation import check_float
 from tallow.ops.dims import normalize_dim
 from tallow.ops.table import Result, op
 
 
-@op("")
-def softmax(input: Array, dim: int) -> Result:
-    """Exponential weights along `dim`, summing to one.
+def _required_dim(name: str, dim: int | None, input: Array) -> int:
+    """PyTorch guesses a dim that is not given, and warns that it will not for long."""
+    if dim is None:
+        raise ArgumentTypeError(f"{name}: missing argument 'dim'", mend="name the dim that is to sum to 1, e.g. dim=-1")
+    return normalize_dim(dim, input.ndim, name)
+
+
+@op("tl Tensor special F")
+def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
+    """Exponential weights along `dim`, summing to one; `dtype` converts the input first.
 
     y_i = exp(x_i - m) / Σ_j exp(x_j - m),  m = max_j x_j
     dx  = y ⊙ (g - Σ_j g_j y_j)
@@ -20,7 +28,7 @@ def softmax(input: Array, dim: int) -> Result:
     Shapes: (..., N, ...) -> the same.
     """
     check_float("softmax", input)
-    dim = normalize_dim(dim, input.ndim, "softmax")
+    dim = _required_dim("softmax", dim, input)
     xp = array_module(input)
     if input.ndim == 0:
         value = xp.ones_like(input)
@@ -47,9 +55,9 @@ def _softmax(x: Array) -> Array:
     return e
 
 
-@op("")
-def log_softmax(input: Array, dim: int) -> Result:
-    """The logarithm of softmax along `dim`, computed without taking one of a small number.
+@op("tl Tensor special F")
+def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
+    """ln softmax(input) along `dim`, where no small number is taken the logarithm of; `dtype` converts the input first.
 
     y_i = x_i - m - ln Σ_j exp(x_j - m),  m = max_j x_j
     dx  = g - exp(y) · Σ_j g_j
@@ -57,7 +65,8 @@ def log_softmax(input: Array, dim: int) -> Result:
     Shapes: (..., N, ...) -> the same.
     """
     check_float("log_softmax", input)
-    axis = normalize_dim(dim, input.ndim, "log_softmax") if input.ndim else None
+    dim = _required_dim("log_softmax", dim, input)
+    axis = dim if input.ndim else None
     xp = array_module(input)
     value = input.copy()
     if input.size:

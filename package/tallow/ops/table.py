@@ -43,6 +43,7 @@ PLACES = {
     "Tensor": "a method: x.softmax",
     "Tensor_": "an in-place method: x.softmax_",
     "F": "a function of tallow.nn.functional",
+    "F_": "the same with a last argument `inplace`, and the function that works in place: F.relu_",
     "linalg": "a function of tallow.linalg, whose name there is without linalg_",
     "special": "a function of tallow.special",
 }

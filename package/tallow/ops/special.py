@@ -1,0 +1,110 @@
+"""Special functions, and those that need care at the ends of their domain."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tallow.devices import array_module
+from tallow.dtypes import Array, Scalar
+from tallow.errors import DtypeError
+from tallow.ops import approximation
+from tallow.ops.arithmetic import no_floats
+from tallow.ops.table import Result, op
+
+TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+
+
+@op("tl Tensor Tensor_ special", dtypes="float")
+def erf(input: Array) -> Result:
+    """The error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
+    xp = array_module(input)
+    return approximation.erf(input), lambda g: (g * (TWO_OVER_ROOT_PI * xp.exp(-input * input)),)
+
+
+@op("tl Tensor Tensor_ special", dtypes="float")
+def erfc(input: Array) -> Result:
+    """1 - erf(input), without the cancellation."""
+    xp = array_module(input)
+    return approximation.erfc(input), lambda g: (g * (-TWO_OVER_ROOT_PI * xp.exp(-input * input)),)
+
+
+@op("tl Tensor Tensor_ special", dtypes="float")
+def erfinv(input: Array) -> Result:
+    """The inverse of erf, on [-1, 1]; NaN elsewhere."""
+    xp = array_module(input)
+    value = approximation.erfinv(input)
+    return value, lambda g: (g * xp.exp(value * value) / TWO_OVER_ROOT_PI,)
+
+
+@op("tl Tensor Tensor_", dtypes="float")
+def lgamma(input: Array) -> Result:
+    """ln |Γ(input)|"""
+    return approximation.lgamma(input), lambda g: (g * approximation.digamma(input),)
+
+
+@op("tl Tensor Tensor_ special", dtypes="float")
+def digamma(input: Array) -> Result:
+    """The derivative of lgamma."""
+    return approximation.digamma(input), lambda g: (g * approximation.trigamma(input),)
+
+
+@op("tl Tensor Tensor_ special", dtypes="float")
+def sinc(input: Array) -> Result:
+    """sin(πx) / πx, and 1 at 0."""
+    xp = array_module(input)
+    angle = input * math.pi
+    value = xp.where(input == 0, 1, xp.sin(angle) / angle)
+    return value, lambda g: (xp.where(input == 0, 0, g * (xp.cos(angle) - value) / input),)
+
+
+@op("tl Tensor Tensor_ special", dtypes="float")
+def logit(input: Array, eps: float | None = None) -> Result:
+    """ln(x / (1 - x)), the inverse of sigmoid; x is kept within [eps, 1 - eps] if `eps` is given."""
+    xp = array_module(input)
+    if eps is None:
+        return xp.log(input / (1 - input)), lambda g: (g / (input * (1 - input)),)
+    kept = xp.clip(input, eps, 1 - eps)
+    return xp.log(kept / (1 - kept)), lambda g: (xp.where(kept == input, g / (kept * (1 - kept)), 0),)
+
+
+@op("tl Tensor Tensor_ special", dtypes="float")
+def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
+    """input · ln(other), 0 where the input is 0 unless `other` is NaN."""
+    xp = array_module(input, other)
+    log = xp.log(other)
+    value = xp.where((input == 0) & (other == other), 0, input * log)
+
+    def backward(g: Array) -> tuple[Any, ...]:
+        return lambda: xp.where((input == 0) & (other <= 0), 0, g * log), lambda: g * input / other
+
+    return value, backward
+
+
+def _refuse_integers(name: str, *operands: Any) -> None:
+    if no_floats(*operands):
+        raise DtypeError(f"{name}: not implemented for integers", mend="convert to float first, e.g. with .float()")
+
+
+@op("tl Tensor", dtypes="promote")
+def logaddexp(input: Array, other: Array) -> Result:
+    """ln(exp(input) + exp(other)), without overflow on the way."""
+    _refuse_integers("logaddexp", input, other)
+    xp = array_module(input, other)
+
+    def backward(g: Array) -> tuple[Any, ...]:
+        return lambda: g / (1 + xp.exp(other - input)), lambda: g / (1 + xp.exp(input - other))
+
+    return xp.logaddexp(input, other), backward
+
+
+@op("tl Tensor", dtypes="promote")
+def logaddexp2(input: Array, other: Array) -> Result:
+    """log2(2^input + 2^other), without overflow on the way."""
+    _refuse_integers("logaddexp2", input, other)
+    xp = array_module(input, other)
+
+    def backward(g: Array) -> tuple[Any, ...]:
+        return lambda: g / (1 + xp.exp2(other - input)), lambda: g / (1 + xp.exp2(input - other))
+
+    return xp.logaddexp2(input, other), backward

@@ -1,0 +1,322 @@
+"""Convolutions, which are cross-correlations here as everywhere in the field, over any number of dims.
+
+Everything comes from one bilinear map, y = Σ w ⊙ windows(x), and its two adjoints. A transposed convolution is the
+adjoint in x as a forward pass. Windows are gathered into the columns of a matrix, a tile of the output at a time, so
+that the matrix stays small, and multiplied by the weight; where each channel has a weight of its own (depthwise) there
+is no matrix, but one product for each place of the kernel.
+
+Letters: N batch, C channels in, O channels out, `kernel`, `out`, ... sizes of the spatial dims.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tallow.devices import array_module
+from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.kernels import run
+from tallow.ops.table import Array, Op, Result, op
+from tallow.ops.windows import IntOrInts, Sizes, add_windows, inner, offsets, pad_zeros, sizes, spans, windows
+
+TILE = 2**22  # elements of a matrix of columns: 16 MiB in float32
+
+
+class _Map(NamedTuple):
+    """y = Σ w ⊙ windows(x) with zero padding left out: x is padded already.
+
+    Shapes:  x (N, C, *spatial), w (O, C / groups, *kernel), y (N, O, *out)
+    """
+
+    kernel: Sizes
+    stride: Sizes
+    dilation: Sizes
+    groups: int
+    out: Sizes
+
+    def is_depthwise(self, w: Array) -> bool:
+        return self.groups > 1 and w.shape[1] == 1
+
+    def tiles(self, batch: int, channels: int) -> Iterator[tuple[slice, slice]]:
+        """Samples, and rows of the first spatial dim of y, whose columns fit into a tile; the whole if it fits."""
+        row = channels * math.prod(self.kernel) * math.prod(self.out[1:])
+        rows = max(1, min(self.out[0], TILE // max(1, row)))
+        samples = max(1, TILE // max(1, row * rows)) if rows == self.out[0] else 1
+        for n in range(0, batch, samples):
+            for r in range(0, self.out[0], rows):
+                yield slice(n, min(n + samples, batch)), slice(r, min(r + rows, self.out[0]))
+
+    def columns(self, x: Array, samples: slice, rows: slice) -> Array:
+        """(groups, C / groups · kernel, n · out) of a tile."""
+        view = windows(x, self.kernel, self.stride, self.dilation, self.out)[samples]
+        view = view[(..., rows, *[slice(None)] * (len(self.out) - 1))]
+        channels = view.shape[1]
+        dims = len(self.kernel)
+        view = view.transpose(*range(1, 2 + dims), 0, *range(2 + dims, 2 + 2 * dims))
+        return view.reshape(self.groups, channels // self.groups * math.prod(self.kernel), -1)
+
+    def matrix(self, w: Array) -> Array:
+        """(groups, O / groups, C / groups · kernel)"""
+        return w.reshape(self.groups, w.shape[0] // self.groups, -1)
+
+    def value(self, x: Array, w: Array) -> Array:
+        if self.is_depthwise(w):
+            return self._depthwise_value(x, w)
+        y = array_module(x).empty((len(x), len(w), *self.out), x.dtype)
+        for samples, rows in self.tiles(len(x), x.shape[1]):
+            tile = run("matmul", self.matrix(w), self.columns(x, samples, rows))
+            y[samples, :, rows] = tile.reshape(len(w), -1, *y[samples, :, rows].shape[2:]).swapaxes(0, 1)
+        return y
+
+    def d_x(self, g: Array, w: Array, spatial: Sizes) -> Array:
+        """The adjoint in x, whose spatial dims are given."""
+        if self.is_depthwise(w):
+            return self._depthwise_d_x(g, w, spatial)
+        channels = w.shape[1] * self.groups
+        d = array_module(g).zeros((len(g), channels, *spatial), g.dtype)
+        transposed = self.matrix(w).swapaxes(1, 2)
+        dims = len(self.kernel)
+        for samples, rows in self.tiles(len(g), channels):
+            tile = g[samples, :, rows]
+            columns = run("matmul", transposed, self._as_columns(tile))
+            patches = columns.reshape(channels, *self.kernel, len(tile), *tile.shape[2:])
+            patches = patches.transpose(1 + dims, *range(1 + dims), *range(2 + dims, 2 + 2 * dims))
+            add_windows(d[samples, :, rows.start * self.stride[0] :], patches, self.stride, self.dilation)
+        return d
+
+    def d_w(self, x: Array, g: Array, shape: Sizes) -> Array:
+        """The adjoint in w, whose shape is given."""
+        if self.groups > 1 and shape[1] == 1:
+            return self._depthwise_d_w(x, g, shape)
+        d = array_module(g).zeros((self.groups, shape[0] // self.groups, math.prod(shape[1:])), g.dtype)
+        for samples, rows in self.tiles(len(x), x.shape[1]):
+            columns = self.columns(x, samples, rows)
+            d += run("matmul", self._as_columns(g[samples, :, rows]), columns.swapaxes(1, 2))
+        return d.reshape(shape)
+
+    def _as_columns(self, g: Array) -> Array:
+        """(n, O, *out) -> (groups, O / groups, n · out)"""
+        return g.swapaxes(0, 1).reshape(self.groups, g.shape[1] // self.groups, -1)
+
+    def _places(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+        return offsets(self.kernel, self.stride, self.dilation, self.out)
+
+    def _depthwise_value(self, x: Array, w: Array) -> Array:
+        xp = array_module(x)
+        y = xp.zeros((len(x), self.groups, len(w) // self.groups, *self.out), x.dtype)
+        part = xp.empty_like(y)
+        for place, slices in self._places():
+            xp.multiply(x[(..., *slices)][:, :, None], self._at(w, place), out=part)
+            y += part
+        return y.reshape(len(x), len(w), *self.out)
+
+    def _depthwise_d_x(self, g: Array, w: Array, spatial: Sizes) -> Array:
+        g = g.reshape(len(g), self.groups, -1, *self.out)
+        d = array_module(g).zeros((len(g), self.groups, *spatial), g.dtype)
+        for place, slices in self._places():
+            d[(..., *slices)] += (g * self._at(w, place)).sum(axis=2)
+        return d
+
+    def _depthwise_d_w(self, x: Array, g: Array, shape: Sizes) -> Array:
+        xp = array_module(g)
+        g = g.reshape(len(g), self.groups, -1, *self.out)
+        d = xp.empty((self.groups, g.shape[2], *self.kernel), g.dtype)
+        spatial = "xyz"[: len(self.out)]
+        for place, slices in self._places():
+            d[(..., *place)] = xp.einsum(f"nc{spatial},ncm{spatial}->cm", x[(..., *slices)], g)
+        return d.reshape(shape)
+
+    def _at(self, w: Array, place: tuple[int, ...]) -> Array:
+        """A depthwise weight at one place of the kernel, (C, O / C, 1, ...)."""
+        return w[(slice(None), 0, *place)].reshape(self.groups, -1, *[1] * len(self.out))
+
+
+def _convolution(
+    name: str,
+    dims: int,
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: IntOrInts,
+    padding: IntOrInts | str,
+    dilation: IntOrInts,
+    groups: int,
+) -> Result:
+    is_batch = _check_operands(name, dims, input, weight, bias, groups)
+    stride = sizes(name, "stride", stride, dims, 1)
+    dilation = sizes(name, "dilation", dilation, dims, 1)
+    kernel = weight.shape[2:]
+    reach = spans(kernel, dilation)
+    before, after = _padding(name, padding, dims, stride, reach)
+    channels = input.shape[1 if is_batch else 0]
+    if channels != weight.shape[1] * groups or weight.shape[0] % groups:
+        raise ShapeError(
+            f"{name}: given groups={groups} and weight {tuple(weight.shape)}, expected input {tuple(input.shape)} "
+            f"to have {weight.shape[1] * groups} channels, and groups to divide {weight.shape[0]} output channels"
+        )
+    spatial = tuple(n + a + b for n, a, b in zip(input.shape[-dims:], before, after, strict=True))
+    if any(n < r for n, r in zip(spatial, reach, strict=True)):
+        raise ShapeError(
+            f"{name}: kernel size can't be greater than the padded input: the kernel reaches over {reach}, "
+            f"the padded input is {spatial}"
+        )
+    out = tuple((n - r) // s + 1 for n, r, s in zip(spatial, reach, stride, strict=True))
+    bilinear = _Map(kernel, stride, dilation, groups, out)
+    x = input if is_batch else input[None]
+    y = bilinear.value(pad_zeros(x, before, after), weight)
+    has_bias = bias is not None
+    if bias is not None:
+        y += bias.reshape(-1, *[1] * dims)
+
+    def backward(g: Array) -> tuple[object, ...]:
+        g = g if is_batch else g[None]
+
+        def d_input() -> Array:
+            d = bilinear.d_x(g, weight, spatial)[inner(before, input.shape[-dims:])]
+            return d if is_batch else d[0]
+
+        return (
+            d_input,
+            lambda: bilinear.d_w(pad_zeros(x, before, after), g, weight.shape),
+            (lambda: g.sum(axis=(0, *range(2, 2 + dims)))) if has_bias else None,
+        )
+
+    return y if is_batch else y[0], backward
+
+
+def _check_operands(name: str, dims: int, input: Array, weight: Array, bias: Array | None, groups: int) -> bool:
+    """Whether the input has a batch dim."""
+    if input.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
+        raise ShapeError(
+            f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input and {dims + 2}D weight, got "
+            f"{tuple(input.shape)} and {tuple(weight.shape)}"
+        )
+    if input.dtype.kind != "f":
+        raise DtypeError(f"{name}: not defined for {input.dtype}", mend="convert with .float()")
+    if groups < 1:
+        raise ArgumentError(f"{name}: groups must be positive, got {groups}")
+    outputs = weight.shape[1] * groups if "transpose" in name else weight.shape[0]
+    if bias is not None and bias.shape != (outputs,):
+        raise ShapeError(f"{name}: bias must have shape ({outputs},), got {tuple(bias.shape)}")
+    return input.ndim == dims + 2
+
+
+def _padding(name: str, padding: IntOrInts | str, dims: int, stride: Sizes, reach: Sizes) -> tuple[Sizes, Sizes]:
+    """Zeros before and after each spatial dim."""
+    if padding == "valid":
+        return (0,) * dims, (0,) * dims
+    if padding == "same":
+        if max(stride) > 1:
+            raise ShapeError(f"{name}: padding='same' is not supported for strided convolutions, got stride {stride}")
+        return tuple((r - 1) // 2 for r in reach), tuple(r // 2 for r in reach)  # an odd one goes after
+    if isinstance(padding, str):
+        raise ShapeError(f"{name}: invalid padding string {padding!r}; expected 'valid' or 'same'")
+    both = sizes(name, "padding", padding, dims, 0)
+    return both, both
+
+
+def _transposed(
+    name: str,
+    dims: int,
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: IntOrInts,
+    padding: IntOrInts,
+    output_padding: IntOrInts,
+    groups: int,
+    dilation: IntOrInts,
+) -> Result:
+    is_batch = _check_operands(name, dims, input, weight, bias, groups)
+    stride = sizes(name, "stride", stride, dims, 1)
+    dilation = sizes(name, "dilation", dilation, dims, 1)
+    padding = sizes(name, "padding", padding, dims, 0)
+    extra = sizes(name, "output_padding", output_padding, dims, 0)
+    if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
+        raise ShapeError(f"{name}: output_padding {extra} must be smaller than stride {stride} or dilation {dilation}")
+    if input.shape[1 if is_batch else 0] != weight.shape[0] or weight.shape[0] % groups:
+        raise ShapeError(
+            f"{name}: given groups={groups} and weight {tuple(weight.shape)}, expected input {tuple(input.shape)} to "
+            f"have {weight.shape[0]} channels, a multiple of groups"
+        )
+    reach = spans(weight.shape[2:], dilation)
+    spatial = input.shape[-dims:]
+    whole = tuple((n - 1) * s + r + e for n, s, r, e in zip(spatial, stride, reach, extra, strict=True))
+    out = tuple(n - 2 * p for n, p in zip(whole, padding, strict=True))
+    if min(out) < 1:
+        raise ShapeError(f"{name}: calculated output size {out} is too small, for input {tuple(input.shape)}")
+    bilinear = _Map(weight.shape[2:], stride, dilation, groups, spatial)  # the map of which this is the adjoint
+    x = input if is_batch else input[None]
+    y = bilinear.d_x(x, weight, whole)[inner(padding, out)]
+    has_bias = bias is not None
+    y = array_module(x).ascontiguousarray(y) if bias is None else y + bias.reshape(-1, *[1] * dims)
+
+    def backward(g: Array) -> tuple[object, ...]:
+        g = g if is_batch else g[None]
+
+        def d_input() -> Array:
+            d = bilinear.value(pad_zeros(g, padding, padding), weight)
+            return d if is_batch else d[0]
+
+        return (
+            d_input,
+            lambda: bilinear.d_w(pad_zeros(g, padding, padding), x, weight.shape),
+            (lambda: g.sum(axis=(0, *range(2, 2 + dims)))) if has_bias else None,
+        )
+
+    return y if is_batch else y[0], backward
+
+
+def _file_convolution(dims: int) -> Op:
+    name = f"conv{dims}d"
+
+    def conv(
+        input: Array,
+        weight: Array,
+        bias: Array | None = None,
+        stride: IntOrInts = 1,
+        padding: IntOrInts | str = 0,
+        dilation: IntOrInts = 1,
+        groups: int = 1,
+    ) -> Result:
+        """y[n, o, i] = bias[o] + Σ weight[o, c, k] input[n, c, i · stride + k · dilation - padding], over c and k.
+
+        Here i and k stand for one index for each spatial dim; stride, padding and dilation are one number, or one each.
+
+        Args:    padding: zeros at both ends, "same" (output as large as input) or "valid" (none)
+        Shapes:  input (N, C, *spatial) or (C, *spatial), weight (O, C / groups, *kernel), bias (O) -> (N, O, *out) or
+                 (O, *out), out = (spatial + 2 · padding - dilation · (kernel - 1) - 1) // stride + 1
+        Raises:  ShapeError for channels that do not fit, or a kernel larger than the padded input
+        """
+        return _convolution(name, dims, input, weight, bias, stride, padding, dilation, groups)
+
+    return op("tl F", name=name)(conv)
+
+
+def _file_transposed_convolution(dims: int) -> Op:
+    name = f"conv_transpose{dims}d"
+
+    def conv_transpose(
+        input: Array,
+        weight: Array,
+        bias: Array | None = None,
+        stride: IntOrInts = 1,
+        padding: IntOrInts = 0,
+        output_padding: IntOrInts = 0,
+        groups: int = 1,
+        dilation: IntOrInts = 1,
+    ) -> Result:
+        """The gradient of a convolution with respect to its input, as a function: each element spreads a kernel.
+
+        Args:    padding: this much is cut off at both ends; output_padding: this much is added at the end
+        Shapes:  input (N, C, *spatial) or (C, *spatial), weight (C, O / groups, *kernel), bias (O) -> (N, O, *out) or
+                 (O, *out), out = (spatial - 1) · stride - 2 · padding + dilation · (kernel - 1) + output_padding + 1
+        """
+        return _transposed(name, dims, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+    return op("tl F", name=name)(conv_transpose)
+
+
+conv1d, conv2d, conv3d = map(_file_convolution, (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_file_transposed_convolution, (1, 2, 3))

@@ -1,0 +1,91 @@
+"""Sliding windows over the last dims of an array: what convolutions, unfold and fold share.
+
+A window has `kernel` elements along each spatial dim, `dilation` apart; neighbouring windows are `stride` apart.
+Spatial dims are the last ones; all sizes are tuples with one number for each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from tallow.devices import array_module
+from tallow.dtypes import Array
+from tallow.errors import ArgumentTypeError, ShapeError
+
+Sizes = tuple[int, ...]
+IntOrInts = int | Sequence[int]
+
+
+def sizes(name: str, argument: str, value: IntOrInts, dims: int, at_least: int) -> Sizes:
+    """One number for each spatial dim, from one for all, one each, or a sequence of one.
+
+    Raises: ArgumentTypeError, ArgumentError.
+    """
+    values = tuple(value) if isinstance(value, tuple | list) else (value,)
+    if not all(isinstance(v, int) and not isinstance(v, bool) for v in values):
+        raise ArgumentTypeError(f"{name}: {argument} must be an int or {dims} ints, got {value!r}")
+    if len(values) not in (1, dims):
+        raise ShapeError(f"{name}: {argument} must be an int or {dims} ints, got {value!r}")
+    if min(values) < at_least:
+        raise ShapeError(f"{name}: {argument} must be at least {at_least}, got {value!r}")
+    return values * dims if len(values) == 1 else values
+
+
+def spans(kernel: Sizes, dilation: Sizes) -> Sizes:
+    """How far a window reaches along each dim."""
+    return tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
+
+
+def windows(x: Array, kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Array:
+    """All windows, as a view.  Shapes: x (*lead, *spatial) -> (*lead, *kernel, *out); nothing is checked"""
+    lead = x.ndim - len(kernel)
+    steps = x.strides[lead:]
+    return array_module(x).lib.stride_tricks.as_strided(
+        x,
+        shape=(*x.shape[:lead], *kernel, *out),
+        strides=(
+            *x.strides[:lead],
+            *(s * d for s, d in zip(steps, dilation, strict=True)),
+            *(s * t for s, t in zip(steps, stride, strict=True)),
+        ),
+    )
+
+
+def offsets(
+    kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes
+) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    """For each place in a window: its indices, and the slices of x that hold it for all windows."""
+    for place in product(*map(range, kernel)):
+        starts = [i * d for i, d in zip(place, dilation, strict=True)]
+        yield place, tuple(slice(a, a + s * (n - 1) + 1, s) for a, s, n in zip(starts, stride, out, strict=True))
+
+
+def add_windows(x: Array, patches: Array, stride: Sizes, dilation: Sizes) -> None:
+    """Add each window's elements back to where `windows` takes them from, in place.
+
+    Shapes: x (*lead, *spatial), patches (*lead, *kernel, *out)
+    """
+    dims = len(stride)
+    lead = x.ndim - dims
+    kernel, out = patches.shape[lead : lead + dims], patches.shape[lead + dims :]
+    if math.prod(out):
+        for place, slices in offsets(kernel, stride, dilation, out):
+            x[(..., *slices)] += patches[(*[slice(None)] * lead, *place)]
+
+
+def pad_zeros(x: Array, before: Sizes, after: Sizes) -> Array:
+    """Zeros around the last dims; x itself if there are none to add."""
+    if not any(before) and not any(after):
+        return x
+    lead = x.ndim - len(before)
+    spatial = [n + a + b for n, a, b in zip(x.shape[lead:], before, after, strict=True)]
+    padded = array_module(x).zeros((*x.shape[:lead], *spatial), x.dtype)
+    padded[inner(before, x.shape[lead:])] = x
+    return padded
+
+
+def inner(before: Sizes, shape: Sequence[int]) -> tuple[object, ...]:
+    """The index of what was there before padding."""
+    return (..., *(slice(a, a + n) for a, n in zip(before, shape, strict=True)))

@@ -32,13 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     model.add_argument("--tokenizer", required=True, metavar="FILE", help="its tokenizer.bin, of llama2.c's format")
     model.add_argument(
-        "--dtype", choices=DTYPES, help="what to keep the weights in (default: as in the file); halves save memory"
+        "--dtype", choices=DTYPES, help="keep the weights in this; sixteen bits save memory (default: as in the file)"
     )
     model.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ... (default: %(default)s)")
     text = parser.add_argument_group("text")
-    text.add_argument("--prompt", default="", help="what to continue (default: nothing)")
+    text.add_argument("--prompt", default="", metavar="TEXT", help="what to continue (default: nothing)")
     text.add_argument(
         "--steps",
+        metavar="N",
         type=_number(int, "1 or more", lambda n: n >= 1),
         default=256,
         help="tokens of prompt and text together, at most the model's context (default: %(default)s)",
@@ -46,28 +47,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     choice = parser.add_argument_group("choice of the next token")
     choice.add_argument(
         "--temperature",
+        metavar="T",
         type=_number(float, "0 or more", lambda t: 0 <= t < float("inf")),
         default=1.0,
         help="0 takes the likeliest token, more is bolder (default: %(default)s)",
     )
     choice.add_argument(
         "--top-k",
+        metavar="K",
         type=_number(int, "1 or more", lambda k: k >= 1),
         help="draw from the K likeliest only (default: all)",
     )
     choice.add_argument(
         "--top-p",
+        metavar="P",
         type=_number(float, "above 0 and at most 1", lambda p: 0 < p <= 1),
         default=0.9,
         help="draw from the likeliest tokens that together exceed this probability (default: %(default)s)",
     )
     choice.add_argument(
         "--repetition-penalty",
+        metavar="R",
         type=_number(float, "above 0", lambda r: 0 < r < float("inf")),
         default=1.0,
         help="above 1 makes tokens that occurred less likely (default: %(default)s)",
     )
-    choice.add_argument("--seed", type=int, help="one seed, one text (default: a random one, shown on stderr)")
+    choice.add_argument(
+        "--seed", metavar="N", type=int, help="one seed, one text (default: a random one, shown on stderr)"
+    )
 
 
 def _number(kind: Callable[[str], Any], expected: str, holds: Callable[[Any], bool]) -> Callable[[str], Any]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.dtypes import Array, Scalar
-from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, NumericError, ShapeError
 from tallow.offer import offer
+from tallow.ops.filling import constant
 from tallow.tensor import Tensor, wrap
 
 Dtype = Any  # a dtype of tallow's or NumPy's, or None
 Device = Any  # a device, its name, or None
-_BUILTIN_DTYPES = {bool: dtypes.bool, int: dtypes.int64}
+Number = Any  # a Python number, or a tensor of one element
 
 
 def place(array: Array, dtype: dtypes.dtype, device: Device, requires_grad: bool) -> Tensor:
@@ -28,57 +29,65 @@ def place(array: Array, dtype: dtypes.dtype, device: Device, requires_grad: bool
     return made.requires_grad_() if requires_grad else made
 
 
-def _default_or(dtype: Dtype) -> dtypes.dtype:
+def default_or(dtype: Dtype) -> dtypes.dtype:
     return dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
 
 
-def _from_nested(data: Any) -> tuple[Array, dtypes.dtype]:
-    """An array of nested sequences, numbers, or anything NumPy reads, and the dtype PyTorch infers for it."""
-    try:
-        array = np.asarray(_unwrap(data))
-    except ValueError as error:
-        raise ShapeError(f"tensor: the nested sequence is ragged: {error}", mend="make all rows equally long") from error
-    if array.dtype.kind not in "biuf":
-        raise ArgumentTypeError(f"tensor: could not infer dtype of {type(data).__name__}: {data!r:.80}")
-    if isinstance(data, np.ndarray | np.generic):
-        return array, dtypes.dtype_of(array)
-    inferred = {"b": dtypes.bool, "i": dtypes.int64, "u": dtypes.int64, "f": dtypes.get_default_dtype()}[array.dtype.kind]
-    return array, inferred if array.size else dtypes.get_default_dtype()
+def number(value: Number) -> Any:
+    return value.item() if isinstance(value, Tensor | np.generic | np.ndarray) else value
 
 
-def _unwrap(data: Any) -> Any:
-    if isinstance(data, Tensor):
-        return data._host()
-    return [_unwrap(item) for item in data] if isinstance(data, list | tuple) else data
+# ------------------------------------------------------------------------------------------------ from what is given
 
 
 @offer("tl")
 def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
     """A new tensor with a copy of `data`: a number, a nested sequence of numbers, an array.
 
-    Dtypes: given by `dtype`; else an array's own, int64 for integers, the default dtype for floats.
+    Dtypes: given by `dtype`; else that of the arrays and NumPy numbers in it, int64 for Python's integers, the default
+        dtype for its floats.
 
-    Raises: ShapeError for ragged sequences, ArgumentTypeError for anything that holds no numbers.
+    Raises: ArgumentError for ragged sequences, DtypeError and ArgumentTypeError for what is no number, NumericError for
+        numbers that the dtype cannot hold.
     """
     if isinstance(data, Tensor):
-        made = data.detach().clone()
-        return made.to(device=device, dtype=dtype).requires_grad_(requires_grad)
+        return data.detach().to(device=device, dtype=dtype, copy=True).requires_grad_(requires_grad)
     if devices.is_array(data) and not isinstance(data, np.ndarray):
-        return place(data.copy(), dtypes.dtype_of(data) if dtype is None else dtypes.as_dtype(dtype), device, requires_grad)
+        return place(data.copy(), _array_dtype(data, dtype), device, requires_grad)
     array, inferred = _from_nested(data)
-    if array is data:
-        array = array.copy()
-    return place(array, inferred if dtype is None else dtypes.as_dtype(dtype), device, requires_grad)
+    target = inferred if dtype is None else dtypes.as_dtype(dtype)
+    if not isinstance(data, np.ndarray | np.generic):
+        _check_range(array, target)
+    converted = dtypes.cast(array, target)
+    return place(converted.copy() if converted is data else converted, target, device, requires_grad)
 
 
-@offer("tl", "asarray")
+@offer("tl")
 def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Tensor:
     """As `tensor`, sharing memory with `data` where it is a tensor or an array of that dtype and device already."""
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)
     if devices.is_array(data):
-        return place(data, dtypes.dtype_of(data) if dtype is None else dtypes.as_dtype(dtype), device, False)
+        return place(data, _array_dtype(data, dtype), device, False)
     return tensor(data, dtype=dtype, device=device)
+
+
+@offer("tl")
+def asarray(
+    obj: Any, *, dtype: Dtype = None, device: Device = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """As `as_tensor`; `copy` says whether to share memory always (False), never (True), or where possible (None).
+
+    Raises: ArgumentError if `copy` is False and a copy is needed.
+    """
+    if copy:
+        made = tensor(obj, dtype=dtype, device=device)
+    else:
+        made = as_tensor(obj, dtype, device)
+        if copy is False and not np.may_share_memory(made.array, getattr(obj, "array", obj)):
+            raise ArgumentError("asarray: cannot be made without a copy", mend="pass copy=None")
+        made = made.detach() if isinstance(obj, Tensor) and requires_grad != obj.requires_grad else made
+    return made.requires_grad_() if requires_grad else made
 
 
 @offer("tl")
@@ -86,66 +95,316 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor on the memory of a NumPy array: writes through one are seen through the other."""
     if not isinstance(array, np.ndarray):
         raise ArgumentTypeError(f"from_numpy: expected a numpy.ndarray, got {type(array).__name__}")
-    if array.dtype == dtypes.BF16:
-        raise ArgumentTypeError("from_numpy: arrays of uint16 have no dtype in tallow", mend="convert it, e.g. to int32")
-    dtypes.dtype_of(array)
+    _array_dtype(array, None)
     return wrap(array)
 
 
-def _size(size: tuple[Any, ...]) -> tuple[int, ...]:
-    shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int | Tensor | np.integer) else size
-    shape = tuple(int(n) for n in shape)
+@offer("tl")
+def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A tensor of one dim on the memory of bytes, a bytearray or any other buffer; `offset` is in bytes."""
+    try:
+        array = np.frombuffer(buffer, dtypes.as_dtype(dtype).storage, count, offset)
+    except ValueError as error:
+        raise ArgumentError(f"frombuffer: {error}") from error
+    made = wrap(array)
+    return made.requires_grad_() if requires_grad else made
+
+
+@offer("tl")
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor on the memory of anything that offers `__dlpack__`: arrays and tensors of other libraries."""
+    device_type, _ = ext_tensor.__dlpack_device__()
+    backend = devices.get_backend("cuda" if device_type == DLPACK_CUDA else "cpu")
+    array = backend.module.from_dlpack(ext_tensor)
+    _array_dtype(array, None)
+    return wrap(array)
+
+
+DLPACK_CUDA = 2  # kDLCUDA in dlpack.h
+
+
+@offer("tl")
+def scalar_tensor(s: Number, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of no dims, of the default dtype."""
+    return full((), s, dtype=default_or(dtype), device=device, requires_grad=requires_grad)
+
+
+def _array_dtype(array: Array, dtype: Dtype) -> dtypes.dtype:
+    """The dtype for an array from outside, where 16 unsigned bits are not a bfloat16."""
+    if array.dtype == dtypes.BF16:
+        raise ArgumentTypeError(
+            "arrays of uint16 have no dtype in tallow: it stores bfloat16 in them",
+            mend="convert it, e.g. array.astype('int32')",
+        )
+    own = dtypes.dtype_of(array)
+    return own if dtype is None else dtypes.as_dtype(dtype)
+
+
+def _from_nested(data: Any) -> tuple[Array, dtypes.dtype]:
+    """An array of nested sequences, numbers, or anything NumPy reads, and the dtype PyTorch infers for it."""
+    if isinstance(data, str | bytes):
+        raise ArgumentTypeError(f"tensor: invalid data type {type(data).__name__!r}: {data!r:.80}")
+    plain = isinstance(data, np.ndarray | np.generic)
+    typed = [] if plain else list(_typed_leaves(data))
+    try:
+        array = np.asarray(_as_arrays(data) if typed else data)
+    except ValueError as error:
+        raise ArgumentError(
+            f"tensor: the nested sequence is ragged: {error}", mend="make all rows equally long"
+        ) from None
+    except OverflowError as error:
+        raise ArgumentError(f"tensor: {error}") from error
+    if array.dtype.kind == "O" and any(isinstance(v, int) for v in array.flat):
+        raise ArgumentError("tensor: an integer is too large for 64 bits", mend="use floats")
+    if array.dtype.kind not in "biuf":
+        wrong = next(iter(array.flat)) if array.size else data
+        raise DtypeError(f"tensor: could not infer dtype of {type(wrong).__name__}: {data!r:.80}")
+    if plain:
+        return array, _array_dtype(array, None)
+    if typed:
+        inferred = typed[0]
+        for d in typed[1:]:
+            inferred = dtypes.promote_types(inferred, d)
+    elif array.size:
+        inferred = OF_KIND.get(array.dtype.kind) or dtypes.get_default_dtype()
+    else:
+        inferred = dtypes.get_default_dtype()
+    return array, inferred
+
+
+OF_KIND = {"b": dtypes.bool, "i": dtypes.int64, "u": dtypes.int64}
+
+
+def _typed_leaves(data: Any) -> Iterator[dtypes.dtype]:
+    """The dtypes of all leaves of a nested sequence, if the first of them is an array or a number of NumPy's.
+
+    Long lists of Python numbers are the usual case, and NumPy reads them a hundred times quicker than a loop.
+    """
+    first = data
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    return _leaf_dtypes(data) if isinstance(first, Tensor | np.ndarray | np.generic) else iter(())
+
+
+def _leaf_dtypes(data: Any) -> Iterator[dtypes.dtype]:
+    if isinstance(data, list | tuple):
+        for item in data:
+            yield from _leaf_dtypes(item)
+    elif isinstance(data, Tensor):
+        yield data.dtype
+    elif isinstance(data, np.ndarray | np.generic):
+        yield _array_dtype(data, None)
+    else:
+        yield dtypes.scalar_dtype(data)
+
+
+def _as_arrays(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data._host()
+    return [_as_arrays(item) for item in data] if isinstance(data, list | tuple) else data
+
+
+def _check_range(array: Array, target: dtypes.dtype) -> None:
+    """Refuse numbers that an integer dtype cannot hold; an array's own numbers wrap around instead."""
+    if target.category != 1 or not array.size:
+        return
+    constant(number(array.min()), target, "tensor")
+    constant(number(array.max()), target, "tensor")
+
+
+# ----------------------------------------------------------------------------------------------------- from a size
+
+
+def as_size(size: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
+    """A shape from separate integers or one sequence of them.
+
+    Raises: ArgumentTypeError for what is no integer, ShapeError for a negative one.
+    """
+    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], list | tuple) else size
+    if any(isinstance(n, bool | float | str) or not hasattr(n, "__index__") for n in shape):
+        raise ArgumentTypeError(f"{name}: a size is made of integers, got {shape}")
+    shape = tuple(n.__index__() for n in shape)
     if any(n < 0 for n in shape):
-        raise ShapeError(f"negative dimension in size {shape}")
+        raise ShapeError(f"{name}: negative dimension in size {shape}")
     return shape
+
+
+def filled(
+    shape: tuple[int, ...], value: Number | None, d: dtypes.dtype, device: Device, requires_grad: bool = False
+) -> Tensor:
+    """A leaf of that size, made where it belongs; without a value its memory is not initialised."""
+    target = devices.CPU if device is None else devices.device(device)
+    xp = devices.get_backend(target.type).module
+    if value is None or target.type == "meta":
+        array = xp.empty(shape, d.storage)
+    elif value == 0:
+        array = xp.zeros(shape, d.storage)
+    else:
+        array = xp.full(shape, constant(value, d, "full")[()], d.storage)
+    return place(array, d, device, requires_grad)
 
 
 @offer("tl")
 def zeros(*size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
-    d = _default_or(dtype)
-    return place(np.zeros(_size(size), d.storage), d, device, requires_grad)
+    return filled(as_size(size, "zeros"), 0, default_or(dtype), device, requires_grad)
 
 
 @offer("tl")
 def ones(*size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
-    return full(_size(size), 1, dtype=_default_or(dtype), device=device, requires_grad=requires_grad)
+    return filled(as_size(size, "ones"), 1, default_or(dtype), device, requires_grad)
 
 
 @offer("tl")
 def empty(*size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
     """Uninitialised memory."""
-    d = _default_or(dtype)
-    return place(np.empty(_size(size), d.storage), d, device, requires_grad)
+    return filled(as_size(size, "empty"), None, default_or(dtype), device, requires_grad)
+
+
+@offer("tl")
+def empty_strided(
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uninitialised memory, just large enough for these steps (in elements) from one element to the next."""
+    shape, d = as_size((tuple(size),), "empty_strided"), default_or(dtype)
+    if len(stride) != len(shape) or any(s < 0 for s in stride):
+        raise ShapeError(
+            f"empty_strided: size {list(shape)} and stride {list(stride)}; expected as many, none negative"
+        )
+    length = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if math.prod(shape) else 0
+    flat = empty(length, dtype=d, device=device).array
+    xp = devices.array_module(flat)
+    steps = tuple(s * d.itemsize for s in stride)
+    return place(xp.lib.stride_tricks.as_strided(flat, shape, steps), d, None, requires_grad)
 
 
 @offer("tl")
 def full(
-    size: Sequence[int], fill_value: Scalar, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    size: Sequence[int], fill_value: Number, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
-    if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()
-    d = dtypes.scalar_dtype(fill_value) if dtype is None else dtypes.as_dtype(dtype)
-    value = dtypes.cast(np.asarray(fill_value, np.float32 if d is dtypes.bfloat16 else None), d)
-    return place(np.full(_size((size,)), value, d.storage), d, device, requires_grad)
+    """The same value everywhere.
+
+    Dtypes: given by `dtype`, else by the value, as in `tensor`.
+
+    Raises: NumericError for a value that the dtype cannot hold.
+    """
+    if dtype is not None:
+        d = dtypes.as_dtype(dtype)
+    else:
+        d = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(number(fill_value))
+    return filled(as_size((size,), "full"), number(fill_value), d, device, requires_grad)
+
+
+# --------------------------------------------------------------------------------------------------------- ranges
 
 
 @offer("tl")
 def arange(
-    *bounds: Scalar, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, **named: Scalar
+    *bounds: Number,
+    start: Number = 0,
+    end: Number = None,
+    step: Number = 1,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """arange(end), arange(start, end), arange(start, end, step): start, start + step, ... below end.
 
     Dtypes: int64 if all bounds are integers, else the default dtype.
     """
-    start, end, step = {0: (0, None, 1), 1: (0, *bounds, 1), 2: (*bounds, 1), 3: bounds}.get(len(bounds), (0, None, 1))
-    start, end, step = named.get("start", start), named.get("end", end), named.get("step", step)
-    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
-    if end is None or step == 0:
-        raise ArgumentError(f"arange: got bounds {bounds} {named}; expected an end, and a step that is not zero")
+    if len(bounds) == 1 and end is None:
+        bounds = (start, *bounds)
+    start, end, step, *excess = map(number, (*bounds, *(start, end, step)[len(bounds) :]))
+    if end is None or excess:
+        raise ArgumentTypeError("arange: expected an end, and perhaps a start and a step")
+    if step == 0:
+        raise ShapeError("arange: step must be nonzero")
+    if not all(map(math.isfinite, (start, end, step))):
+        raise NumericError(f"arange: unsupported range: {start} -> {end} by {step}")
     if (end - start) * step < 0:
-        raise ArgumentError("arange: upper bound and lower bound inconsistent with step sign")
-    all_integers = all(isinstance(v, int) for v in (start, end, step))
-    d = (dtypes.int64 if all_integers else dtypes.get_default_dtype()) if dtype is None else dtypes.as_dtype(dtype)
-    length = math.ceil((end - start) / step)
+        raise ShapeError(f"arange: from {start} to {end} by {step}: the step has the wrong sign")
+    integers = all(isinstance(v, int) for v in (start, end, step))
+    d = (dtypes.int64 if integers else dtypes.get_default_dtype()) if dtype is None else dtypes.as_dtype(dtype)
+    if d is dtypes.bool:
+        raise DtypeError("arange: not implemented for bool")
+    if d is dtypes.int64 and not integers:
+        start, end, step, integers = int(start), int(end), int(step), True
+    length = -((start - end) // step) if integers else math.ceil((end - start) / step)
     exact = np.arange(length, dtype=np.int64)  # computed in full width, so that a float's rounding never adds up
-    return place(exact * step + start if all_integers else exact * float(step) + start, d, device, requires_grad)
+    return place(exact * step + start if integers else exact * float(step) + start, d, device, requires_grad)
+
+
+@offer("tl")
+def linspace(
+    start: Number,
+    end: Number,
+    steps: int,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers at equal distances, both ends included."""
+    d = default_or(dtype)
+    return place(_spaced(number(start), number(end), number(steps), "linspace", d), d, device, requires_grad)
+
+
+@offer("tl")
+def logspace(
+    start: Number,
+    end: Number,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """base^start to base^end in `steps` numbers, each the same multiple of the one before."""
+    d = default_or(dtype)
+    exponents = _spaced(number(start), number(end), number(steps), "logspace", d)
+    return place(np.power(float(base), exponents), d, device, requires_grad)
+
+
+def _spaced(start: float, end: float, steps: int, name: str, d: dtypes.dtype) -> Array:
+    """Counted from both ends, so that both are met exactly; in float64. Integer dtypes lose the fraction."""
+    if steps < 0:
+        raise ShapeError(f"{name}: number of steps must be non-negative, got {steps}")
+    step = (end - start) / (steps - 1) if steps > 1 else 0.0
+    i = np.arange(steps, dtype=np.float64)
+    spaced = np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else i + start
+    return np.trunc(spaced) if d.category == 1 and name == "linspace" else spaced
+
+
+@offer("tl")
+def eye(
+    n: int, m: int | None = None, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
+    """Ones on the diagonal of an (n, m) matrix of zeros; m is n if not given."""
+    if n < 0 or (m is not None and m < 0):
+        raise ShapeError(f"eye: n and m must be at least 0, got {n} and {m}")
+    d = default_or(dtype)
+    return place(np.eye(n, m, dtype=np.bool_), d, device, requires_grad)
+
+
+@offer("tl")
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Device = None) -> Tensor:
+    """Rows and columns (2, N) of the elements on and below diagonal number `offset` of a (row, col) matrix."""
+    return _indices_where(row, col, lambda i, j: j - i <= offset, dtype, device)
+
+
+@offer("tl")
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Device = None) -> Tensor:
+    """Rows and columns (2, N) of the elements on and above diagonal number `offset` of a (row, col) matrix."""
+    return _indices_where(row, col, lambda i, j: j - i >= offset, dtype, device)
+
+
+def _indices_where(row: int, col: int, keep: Any, dtype: Dtype, device: Device) -> Tensor:
+    if row < 0 or col < 0:
+        raise ShapeError(f"tril_indices, triu_indices: row and col must be non-negative, got {row} and {col}")
+    kept = keep(np.arange(row, dtype=np.int64)[:, None], np.arange(col, dtype=np.int64))
+    return place(np.stack(np.nonzero(kept)), dtypes.as_dtype(dtype), device, False)

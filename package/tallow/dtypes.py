@@ -76,7 +76,7 @@ F16 = float16.storage
 BF16 = bfloat16.storage
 HALVES = frozenset((F16, BF16))  # storage of the floats that are computed in float32
 
-_OF_PYTHON = {builtins.float: float32, builtins.int: int64, builtins.bool: bool}
+_OF_PYTHON = {builtins.float: float64, builtins.int: int64, builtins.bool: bool}
 _default = float32
 
 
@@ -96,8 +96,8 @@ def as_dtype(spec: Any) -> dtype:
     """A dtype from tallow's own, a NumPy dtype or type, or Python's `float`, `int`, `bool`."""
     if isinstance(spec, dtype):
         return spec
-    if spec in _OF_PYTHON:
-        return _default if spec is builtins.float else _OF_PYTHON[spec]
+    if isinstance(spec, type) and spec in _OF_PYTHON:
+        return _OF_PYTHON[spec]
     try:
         storage = np.dtype(spec)
     except TypeError:
@@ -199,48 +199,40 @@ def scalar_dtype(value: Any) -> dtype:
     raise ArgumentTypeError(f"expected a Tensor or a number, not {type(value).__name__}: {value!r}")
 
 
-@dataclass(frozen=True, slots=True)
 class finfo:
     """Limits of a floating-point dtype, as torch.finfo."""
 
-    dtype: Dtype
-    bits: builtins.int
-    eps: builtins.float
-    max: builtins.float
-    min: builtins.float
-    tiny: builtins.float
-    smallest_normal: builtins.float
-    resolution: builtins.float
-
-    def __init__(self, d: Dtype | None = None) -> None:
-        d = get_default_dtype() if d is None else d
+    def __init__(self, type: dtype | None = None) -> None:
+        d = get_default_dtype() if type is None else type
         if not d.is_floating_point:
             raise ArgumentTypeError(f"finfo: {d} is not a floating-point dtype", mend="use tl.iinfo")
+        self.dtype = d.name
+        self.bits = 8 * d.itemsize
         if d is bfloat16:
-            highest = builtins.float(np.uint32(0x7F7F0000).view(np.float32))
-            numbers = (16, 2.0**-7, highest, -highest, 2.0**-126, 2.0**-126, 1e-2)
+            self.eps, self.tiny, self.resolution = 2.0**-7, 2.0**-126, 1e-2
+            self.max = builtins.float(np.uint32(0x7F7F0000).view(np.float32))
         else:
             n = np.finfo(d.storage)
-            limits = (n.eps, n.max, n.min, n.tiny, n.tiny, n.resolution)
-            numbers = (n.bits, *(builtins.float(v) for v in limits))  # type: ignore[assignment]
-        for field, value in zip(self.__dataclass_fields__, (d, *numbers), strict=True):
-            object.__setattr__(self, field, value)
+            self.eps, self.tiny, self.max = builtins.float(n.eps), builtins.float(n.tiny), builtins.float(n.max)
+            self.resolution = 10.0**-n.precision
+        self.min = -self.max
+        self.smallest_normal = self.tiny
+
+    def __repr__(self) -> str:
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        fields = ", ".join(f"{name}={getattr(self, name):g}" for name in names)
+        return f"finfo({fields}, dtype={self.dtype})"
 
 
-@dataclass(frozen=True, slots=True)
 class iinfo:
     """Limits of an integer dtype, as torch.iinfo."""
 
-    dtype: Dtype
-    bits: builtins.int
-    max: builtins.int
-    min: builtins.int
+    def __init__(self, type: dtype) -> None:
+        if type.category != 1:
+            raise ArgumentTypeError(f"iinfo: {type} is not an integer dtype", mend="use tl.finfo")
+        n = np.iinfo(type.storage)
+        self.dtype = type.name
+        self.bits, self.max, self.min = n.bits, builtins.int(n.max), builtins.int(n.min)
 
-    def __init__(self, d: Dtype) -> None:
-        if d.category != 1:
-            raise ArgumentTypeError(f"iinfo: {d} is not an integer dtype", mend="use tl.finfo")
-        n = np.iinfo(d.storage)
-        for field, value in zip(
-            self.__dataclass_fields__, (d, n.bits, builtins.int(n.max), builtins.int(n.min)), strict=True
-        ):
-            object.__setattr__(self, field, value)
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

@@ -5,32 +5,73 @@ Numbers are drawn on the host by NumPy's PCG64 and moved to the device that asks
 
 from __future__ import annotations
 
-import secrets
+from typing import Any
 
 import numpy as np
 
+from tallow.errors import ArgumentError
 from tallow.offer import offer
+from tallow.tensor import Tensor, wrap
 
 
 class Generator:
-    """A source of random numbers with a state of its own, as torch.Generator."""
+    """A source of random numbers with a state of its own, as torch.Generator.
 
-    def __init__(self, device: str = "cpu") -> None:
+    Attributes:
+        numpy: the `numpy.random.Generator` that draws.
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
         self.device = device
-        self.manual_seed(secrets.randbits(64))
+        self._seed: int | None = None  # drawn from the operating system when first needed
+        self._numpy: np.random.Generator | None = None
+
+    @property
+    def numpy(self) -> np.random.Generator:
+        if self._numpy is None:  # made late: NumPy loads its random numbers on first use
+            self._numpy = np.random.Generator(np.random.PCG64(self.initial_seed()))
+        return self._numpy
 
     def manual_seed(self, seed: int) -> Generator:
         """Start over from `seed`, any Python integer; negative ones wrap around as in PyTorch."""
-        self._seed = seed % 2**64
-        self.numpy = np.random.Generator(np.random.PCG64(self._seed))
+        self._seed, self._numpy = int(seed) % 2**64, None
         return self
 
     def seed(self) -> int:
         """Start over from a seed of the operating system's, and return it."""
-        return self.manual_seed(secrets.randbits(64)).initial_seed()
+        self._seed, self._numpy = None, None
+        return self.initial_seed()
 
     def initial_seed(self) -> int:
+        if self._seed is None:
+            self._seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         return self._seed
+
+    def get_state(self) -> Tensor:
+        """All there is to know about what comes next, as bytes."""
+        state = self.numpy.bit_generator.state
+        parts = (
+            (state["state"]["state"], 16),
+            (state["state"]["inc"], 16),
+            (state["has_uint32"], 4),
+            (state["uinteger"], 4),
+        )
+        words = b"".join(n.to_bytes(size, "little") for n, size in parts)
+        return wrap(np.frombuffer(words, np.uint8).copy())
+
+    def set_state(self, state: Tensor) -> Generator:
+        """Go on from where `get_state` was called."""
+        words = state.numpy().tobytes()
+        if len(words) != 40:
+            raise ArgumentError(f"set_state: expected the 40 bytes of get_state, got {len(words)}")
+        n = [int.from_bytes(words[i:j], "little") for i, j in ((0, 16), (16, 32), (32, 36), (36, 40))]
+        self.numpy.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": n[0], "inc": n[1]},
+            "has_uint32": n[2],
+            "uinteger": n[3],
+        }
+        return self
 
 
 default_generator = Generator()
@@ -40,3 +81,24 @@ default_generator = Generator()
 def manual_seed(seed: int) -> Generator:
     """Seed the generator that everything uses which is not given one of its own."""
     return default_generator.manual_seed(seed)
+
+
+@offer("tl")
+def seed() -> int:
+    """Seed that generator from the operating system."""
+    return default_generator.seed()
+
+
+@offer("tl")
+def initial_seed() -> int:
+    return default_generator.initial_seed()
+
+
+@offer("tl")
+def get_rng_state() -> Tensor:
+    return default_generator.get_state()
+
+
+@offer("tl")
+def set_rng_state(new_state: Tensor) -> None:
+    default_generator.set_state(new_state)

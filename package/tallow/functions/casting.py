@@ -7,7 +7,7 @@ from typing import Any
 
 from tallow import devices, dtypes
 from tallow.apply import apply
-from tallow.errors import ArgumentTypeError
+from tallow.errors import ArgumentError
 from tallow.offer import offer
 from tallow.ops.casting import contiguous_copy, to_device, to_dtype
 from tallow.tensor import Tensor
@@ -61,7 +61,7 @@ def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if isinstance(dtype, str):
         found = [d for d, name in CLASS_NAMES.items() if dtype.split(".")[-1] == name]
         if not found:
-            raise ArgumentTypeError(f"type: invalid type {dtype!r}", mend="pass a dtype, such as tl.float32")
+            raise ArgumentError(f"type: invalid type {dtype!r}", mend="pass a dtype, such as tl.float32")
         (dtype,) = found
     return convert(input, dtypes.as_dtype(dtype), None)
 

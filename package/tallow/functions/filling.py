@@ -13,10 +13,12 @@ from tallow.tensor import Tensor
 
 
 @offer("Tensor_")
-def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_(input: Tensor, src: Tensor | float, non_blocking: bool = False) -> Tensor:
     """Write `src`, broadcast and converted to the dtype and device of the tensor."""
+    if isinstance(src, int | float):
+        return fill_(input, src)
     if not isinstance(src, Tensor):
-        raise ArgumentTypeError(f"copy_: src must be a Tensor, not {type(src).__name__}", mend="use fill_ for a number")
+        raise ArgumentTypeError(f"copy_: src must be a Tensor, not {type(src).__name__}")
     return apply_inplace(copy, input, convert(src, input.dtype, input.device))
 
 

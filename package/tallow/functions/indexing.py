@@ -133,8 +133,8 @@ def _array(item: Any, x: Array) -> Array:
         made = tensor(item).array
         array = made if made.size else made.astype(np.int64)
     else:
-        raise ArgumentTypeError(
-            f"only integers, slices, ellipsis, None and integer or bool tensors, lists and arrays are valid indices, "
+        raise DimensionError(
+            "only integers, slices, ellipsis, None and integer or bool tensors, lists and arrays are valid indices, "
             f"not {type(item).__name__}"
         )
     if array.dtype == np.uint8:

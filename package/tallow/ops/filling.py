@@ -13,7 +13,7 @@ from tallow.errors import NumericError, ShapeError
 from tallow.ops.table import Array, Result, op
 
 
-@op("", dtypes="keep", name="copy")
+@op("", dtypes="keep")
 def copy(input: Array, src: Array) -> Result:
     """`src`, broadcast to the input's shape."""
     value = broadcast_source(src, input.shape, "copy_")
@@ -27,7 +27,12 @@ def fill(input: Array, value: Scalar) -> Result:
     Raises: NumericError for a number that the dtype cannot hold.
     """
     xp = array_module(input)
-    filled = xp.broadcast_to(xp.asarray(constant(value, dtypes.dtype_of(input), "fill")), input.shape)
+    d = dtypes.dtype_of(input)
+    if input.dtype in dtypes.HALVES:  # here, unlike in `full`, PyTorch lets a number beyond their range become infinite
+        number = dtypes.cast(np.asarray(value, np.float32), d)
+    else:
+        number = constant(value, d, "fill")
+    filled = xp.broadcast_to(xp.asarray(number), input.shape)
     return filled, lambda g: (xp.zeros(g.shape, g.dtype),)
 
 

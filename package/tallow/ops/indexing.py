@@ -61,7 +61,7 @@ def full_index(input: Array, indices: Index, name: str) -> tuple[Any, ...]:
             found, expected = i.shape, input.shape[at : at + i.ndim]
             if found != expected:
                 raise DimensionError(
-                    f"{name}: a mask of shape {list(found)} does not fit the shape {list(expected)} of the dims from {at} on"
+                    f"{name}: a mask of shape {list(found)} does not fit the dims from {at} on, of shape {list(expected)}"
                 )
             at += i.ndim
         else:

@@ -1,0 +1,332 @@
+"""Random tensors. Each takes the `generator` to draw from; without one, the one that `manual_seed` seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tallow import dtypes
+from tallow.creation import Device, Dtype, as_size, default_or, place
+from tallow.errors import ArgumentTypeError, DtypeError, NumericError, ShapeError
+from tallow.functions.filling import copy_
+from tallow.offer import offer
+from tallow.random import Generator, default_generator
+from tallow.tensor import Tensor
+
+HostArray = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+MANTISSA_BITS = {dtypes.float16: 11, dtypes.bfloat16: 8}
+
+
+def _source(generator: Generator | None) -> np.random.Generator:
+    return (default_generator if generator is None else generator).numpy
+
+
+def _float_dtype(name: str, d: dtypes.dtype) -> dtypes.dtype:
+    if not d.is_floating_point:
+        raise DtypeError(f"{name}: not implemented for {d.name}", mend="ask for a floating-point dtype")
+    return d
+
+
+def _uniform(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> HostArray:
+    """Numbers in [0, 1) that stay below 1 when they are rounded to `d`."""
+    source = _source(generator)
+    if d in MANTISSA_BITS:
+        steps = 2 ** MANTISSA_BITS[d]
+        return source.integers(0, steps, shape, np.int64).astype(np.float32) / np.float32(steps)
+    return source.random(shape, d.storage.type)
+
+
+def _normal(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> HostArray:
+    return _source(generator).standard_normal(shape, np.float64 if d is dtypes.float64 else np.float32)
+
+
+# ------------------------------------------------------------------------------------------------------ by size
+
+
+@offer("tl")
+def rand(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uniform in [0, 1)."""
+    d = _float_dtype("rand", default_or(dtype))
+    return place(_uniform(generator, as_size(size, "rand"), d), d, device, requires_grad)
+
+
+@offer("tl")
+def randn(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Standard normal."""
+    d = _float_dtype("randn", default_or(dtype))
+    return place(_normal(generator, as_size(size, "randn"), d), d, device, requires_grad)
+
+
+@offer("tl")
+def randint(
+    *bounds: Any,
+    low: int = 0,
+    high: int | None = None,
+    size: Sequence[int] | None = None,
+    generator: Generator | None = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """randint(high, size), randint(low, high, size): integers in [low, high).
+
+    Dtypes: int64 unless given; floats may be asked for.
+    """
+    if bounds and isinstance(bounds[-1], list | tuple):
+        *bounds, size = bounds  # type: ignore[assignment]
+    if len(bounds) == 1 and high is None:
+        (high,) = bounds
+    elif bounds:
+        low, high, *_ = (*bounds, high)
+    if size is None or high is None:
+        raise ArgumentTypeError("randint: expected randint(high, size) or randint(low, high, size)")
+    d = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
+    drawn = _integers(generator, as_size((size,), "randint"), low, high, d, "randint")
+    return place(drawn, d, device, requires_grad)
+
+
+def _integers(generator: Generator | None, shape: Shape, low: int, high: int, d: dtypes.dtype, name: str) -> HostArray:
+    if low >= high:
+        raise NumericError(f"{name}: expects 'from' to be less than 'to', got from={low} >= to={high}")
+    if d.category == 1 and not dtypes.iinfo(d).min <= low <= high - 1 <= dtypes.iinfo(d).max:
+        raise NumericError(f"{name}: [{low}, {high}) is out of bounds for {d.name}")
+    return _source(generator).integers(low, high, shape, np.int64)
+
+
+@offer("tl")
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: Dtype = dtypes.int64,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The integers from 0 to n - 1 in random order."""
+    if n < 0:
+        raise ShapeError(f"randperm: n must be non-negative, got {n}")
+    # sorting random numbers gives the same order on every platform; NumPy's shuffle depends on the width of its int
+    order = np.argsort(_source(generator).random(n), kind="stable")
+    return place(order.astype(np.int64), dtypes.as_dtype(dtype), device, requires_grad)
+
+
+# -------------------------------------------------------------------------------------------- after another tensor
+
+
+@offer("tl")
+def rand_like(
+    input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
+    """Uniform in [0, 1), in the input's size, dtype and device."""
+    d, device = dtype or input.dtype, device or input.device
+    return rand(input.shape, dtype=d, device=device, requires_grad=requires_grad)
+
+
+@offer("tl")
+def randn_like(
+    input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
+    """Standard normal, in the input's size, dtype and device."""
+    d, device = dtype or input.dtype, device or input.device
+    return randn(input.shape, dtype=d, device=device, requires_grad=requires_grad)
+
+
+@offer("tl")
+def randint_like(
+    input: Tensor,
+    *bounds: int,
+    low: int = 0,
+    high: int | None = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """randint_like(input, high), randint_like(input, low, high), in the input's size, dtype and device."""
+    d, device = dtype or input.dtype, device or input.device
+    return randint(*bounds, low=low, high=high, size=input.shape, dtype=d, device=device, requires_grad=requires_grad)
+
+
+@offer("tl Tensor")
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Ones with the probabilities that the input holds, or all with probability `p`; zeros else."""
+    if p is None and not input.is_floating_point():
+        raise DtypeError(f"bernoulli: not implemented for {input.dtype.name}", mend="pass probabilities as floats")
+    drawn = _bernoulli(generator, input.shape, input._host() if p is None else p)
+    return place(drawn, input.dtype, input.device, False)
+
+
+def _bernoulli(generator: Generator | None, shape: Shape, p: Any) -> HostArray:
+    if not np.all((np.asarray(p) >= 0) & (np.asarray(p) <= 1)):
+        raise NumericError("bernoulli: expected probabilities p with 0 <= p <= 1")
+    return np.asarray(_source(generator).random(shape) < p)
+
+
+@offer("tl")
+def normal(
+    mean: Tensor | float,
+    std: Tensor | float = 1.0,
+    size: Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal, each element with its own mean and standard deviation; or all alike, in the given size."""
+    given = [t for t in (mean, std) if isinstance(t, Tensor)]
+    if not given and size is None:
+        raise ArgumentTypeError("normal: expected a size, or a tensor for mean or std")
+    if given and size is not None:
+        raise ArgumentTypeError("normal: a size goes with numbers for mean and std, not with tensors")
+    d = _float_dtype("normal", given[0].dtype if given else default_or(dtype))
+    m, s = (t._host() if isinstance(t, Tensor) else t for t in (mean, std))
+    shape = as_size((size,), "normal") if size is not None else np.broadcast_shapes(np.shape(m), np.shape(s))
+    where = given[0].device if given else device
+    return place(_checked_std(s, "normal") * _normal(generator, shape, d) + m, d, where, requires_grad)
+
+
+def _checked_std(std: Any, name: str) -> Any:
+    if not np.all(np.asarray(std) >= 0):
+        raise NumericError(f"{name}: expects all elements of std >= 0, got {np.min(std)}")
+    return std
+
+
+@offer("tl Tensor")
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Indices drawn with the weights that each row of the input holds; they need not sum to one.
+
+    Shapes:  input (N, V) or (V,) -> (N, num_samples) or (num_samples,), int64
+
+    Source:  without replacement, Efraimidis & Spirakis 2006: the smallest of exponential waiting times
+    """
+    if not input.is_floating_point():
+        raise DtypeError(f"multinomial: only supports floating-point dtypes for input, got {input.dtype.name}")
+    if input.ndim not in (1, 2):
+        raise ShapeError(f"multinomial: input must have 1 or 2 dims, got {input.ndim}")
+    V = input.shape[-1]
+    if num_samples <= 0 or (num_samples > V and not replacement):
+        raise NumericError(
+            f"multinomial: cannot draw {num_samples} of {V} {'with' if replacement else 'without'} replacement"
+        )
+    weights_NV = input._host().astype(np.float64).reshape(-1, V)
+    if not np.isfinite(weights_NV).all() or (weights_NV < 0).any():
+        raise NumericError("multinomial: the weights contain inf, nan or a number below 0")
+    totals_N = weights_NV.sum(axis=1)
+    if not totals_N.all():
+        raise NumericError("multinomial: invalid distribution: the sum of the weights is 0")
+    draw = _with_replacement if replacement else _without_replacement
+    drawn = draw(_source(generator), weights_NV / totals_N[:, None], num_samples)
+    return place(drawn.reshape(*input.shape[:-1], num_samples), dtypes.int64, input.device, False)
+
+
+def _without_replacement(source: np.random.Generator, p_NV: HostArray, count: int) -> HostArray:
+    with np.errstate(divide="ignore"):
+        waiting_NV = source.standard_exponential(p_NV.shape) / p_NV
+    return np.argsort(waiting_NV, axis=1, kind="stable")[:, :count].astype(np.int64)
+
+
+def _with_replacement(source: np.random.Generator, p_NV: HostArray, count: int) -> HostArray:
+    N, V = p_NV.shape
+    rows_N1 = np.arange(N, dtype=np.float64)[:, None]  # row r lives in [r, r + 1): one search serves all rows
+    ladder = (np.cumsum(p_NV, axis=1) + rows_N1).ravel()
+    found = np.searchsorted(ladder, source.random((N, count)) + rows_N1, side="right").astype(np.int64)
+    last_N1 = V - 1 - (p_NV[:, ::-1] > 0).argmax(axis=1).astype(np.int64)[:, None]
+    return np.clip(found - np.arange(N, dtype=np.int64)[:, None] * V, 0, last_N1)
+
+
+# ------------------------------------------------------------------------------------------------------- in place
+
+
+def _refill(input: Tensor, drawn: HostArray) -> Tensor:
+    """Write what was drawn; as every write, autograd sees it."""
+    return copy_(input, place(drawn, input.dtype, input.device, False))
+
+
+@offer("Tensor_")
+def uniform_(
+    input: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None, **named: float
+) -> Tensor:
+    """Fill with numbers uniform in [from, to)."""
+    low = named.pop("from", from_)  # PyTorch's name is a word of Python's
+    d = _float_dtype("uniform_", input.dtype)
+    if low > to:
+        raise NumericError(f"uniform_: expects a range [from, to), got from={low} > to={to}")
+    return _refill(input, _uniform(generator, input.shape, d) * (to - low) + low)
+
+
+@offer("Tensor_")
+def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
+    d = _float_dtype("normal_", input.dtype)
+    return _refill(input, _normal(generator, input.shape, d) * _checked_std(std, "normal_") + mean)
+
+
+@offer("Tensor_")
+def log_normal_(input: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exp of normal numbers; `mean` and `std` are those of the logarithm."""
+    d = _float_dtype("log_normal_", input.dtype)
+    if not std > 0:
+        raise NumericError(f"log_normal_: expects std > 0, got {std}")
+    return _refill(input, np.exp(_normal(generator, input.shape, d) * std + mean))
+
+
+@offer("Tensor_")
+def exponential_(input: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Fill with waiting times of rate `lambd`: p(x) = λ exp(-λ x)."""
+    _float_dtype("exponential_", input.dtype)
+    if not lambd > 0:
+        raise NumericError(f"exponential_: expects lambda > 0, got {lambd}")
+    return _refill(input, _source(generator).standard_exponential(input.shape) / lambd)
+
+
+@offer("Tensor_")
+def cauchy_(input: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> Tensor:
+    _float_dtype("cauchy_", input.dtype)
+    if not sigma > 0:
+        raise NumericError(f"cauchy_: expects sigma > 0, got {sigma}")
+    return _refill(input, _source(generator).standard_cauchy(input.shape) * sigma + median)
+
+
+@offer("Tensor_")
+def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the number of trials up to the first success."""
+    if not 0 < p < 1:
+        raise NumericError(f"geometric_: expects 0 < p < 1, got {p}")
+    return _refill(input, np.ceil(np.log1p(-_source(generator).random(input.shape)) / np.log1p(-p)).clip(1))
+
+
+@offer("Tensor_")
+def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with ones, each with probability `p`, and zeros."""
+    return _refill(input, _bernoulli(generator, input.shape, p._host() if isinstance(p, Tensor) else p))
+
+
+@offer("Tensor_")
+def random_(input: Tensor, *bounds: int, generator: Generator | None = None) -> Tensor:
+    """random_(to), random_(from, to): fill with integers in [from, to); without bounds, up to what the dtype holds."""
+    if len(bounds) == 2:
+        low, high = bounds
+    elif bounds:
+        low, high = 0, bounds[0]
+    elif input.is_floating_point():
+        low, high = 0, 2 ** MANTISSA_BITS.get(input.dtype, 53 if input.dtype is dtypes.float64 else 24) + 1
+    else:
+        low, high = 0, dtypes.iinfo(input.dtype).max if input.dtype is not dtypes.bool else 2
+    return _refill(input, _integers(generator, input.shape, low, high, input.dtype, "random_"))

@@ -118,6 +118,8 @@ class Prepared:
         for i in op.indices:
             if i < given:
                 call[i] = _unpack_index(call[i])
+        for name in op.keyword_indices & self.kwargs.keys():
+            self.kwargs[name] = _unpack_index(self.kwargs[name])
         self.call = call
         self.tensors = tensors
 

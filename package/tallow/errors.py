@@ -9,6 +9,7 @@ ported code keep working:
     ├── DeviceError         RuntimeError      tensors on two devices, or a device that is not there
     ├── GraphError          RuntimeError      misuse of autograd: freed graph, stale saved value, ...
     ├── NumericError        RuntimeError      NaN or infinity where a number is needed
+    ├── LinAlgError         RuntimeError      a matrix without the inverse, factor or values asked for
     ├── DimensionError      IndexError        a dim or an index out of range
     ├── ArgumentError       ValueError        any other argument that makes no sense
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
@@ -50,6 +51,10 @@ class GraphError(TallowError, RuntimeError):
 
 class NumericError(TallowError, RuntimeError):
     """NaN or infinity where a number is needed."""
+
+
+class LinAlgError(TallowError, RuntimeError):
+    """A matrix that does not have the inverse, the factor or the values asked for."""
 
 
 class DimensionError(TallowError, IndexError):

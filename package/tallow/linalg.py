@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow.errors import MissingNameError
+from tallow.errors import LinAlgError, MissingNameError
 from tallow.offer import OFFERED
+
+__all__ = ["LinAlgError"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,4 +20,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(OFFERED["linalg"])
+    return sorted({*globals(), *OFFERED["linalg"]})

@@ -12,8 +12,8 @@ def _repr(self: Any) -> str:
 
 
 def _named(name: str, *fields: str) -> Any:
-    made: Any = namedtuple(name, fields, module=__name__)  # noqa: PYI024 - typed ones would say Any for each field
-    made.__repr__ = _repr
+    made = namedtuple(name, fields, module=__name__)  # type: ignore[misc]  # mypy wants a literal
+    made.__repr__ = _repr  # type: ignore[method-assign]
     return made
 
 
@@ -32,6 +32,7 @@ median = _named("median", "values", "indices")
 min = _named("min", "values", "indices")
 mode = _named("mode", "values", "indices")
 nanmedian = _named("nanmedian", "values", "indices")
+qr = _named("qr", "Q", "R")
 slogdet = _named("slogdet", "sign", "logabsdet")
 sort = _named("sort", "values", "indices")
 svd = _named("svd", "U", "S", "V")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tallow.apply import apply
 from tallow.offer import offer
@@ -10,11 +10,22 @@ from tallow.ops.table import OPS
 from tallow.tensor import Tensor
 
 
-def _extreme(whole: str, along: str, pairwise: str, input: Tensor, second: Any, keepdim: bool, other: Tensor | None) -> Any:
-    other = second if isinstance(second, Tensor) else other
-    if other is not None:
-        return apply(OPS[pairwise], input, other)
-    return apply(OPS[whole], input) if second is None else apply(OPS[along], input, second, keepdim)
+class Overloads(NamedTuple):
+    """The ops that one public name stands for."""
+
+    whole: str
+    along: str
+    pairwise: str
+
+    def __call__(self, input: Tensor, second: Any, keepdim: bool, other: Tensor | None) -> Any:
+        other = second if isinstance(second, Tensor) else other
+        if other is not None:
+            return apply(OPS[self.pairwise], input, other)
+        return apply(OPS[self.whole], input) if second is None else apply(OPS[self.along], input, second, keepdim)
+
+
+_max = Overloads("amax", "max_along", "maximum")
+_min = Overloads("amin", "min_along", "minimum")
 
 
 @offer("tl Tensor")
@@ -25,10 +36,29 @@ def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *
         max(input, dim, keepdim)    along `dim`: (values, indices of the first ones)
         max(input, other)           of each pair, broadcast
     """
-    return _extreme("amax", "max_along", "maximum", input, dim, keepdim, other)
+    return _max(input, dim, keepdim, other)
 
 
 @offer("tl Tensor")
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The least element, in one of three ways; see `max`."""
-    return _extreme("amin", "min_along", "minimum", input, dim, keepdim, other)
+    return _min(input, dim, keepdim, other)
+
+
+@offer("tl Tensor")
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower of the two middle elements: of all, or along `dim` with its index. NaN if there is any."""
+    return apply(OPS["median_of_all"], input) if dim is None else apply(OPS["median_along"], input, dim, keepdim)
+
+
+@offer("tl Tensor")
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """As `median`, of the elements that are not NaN."""
+    return apply(OPS["nanmedian_of_all"], input) if dim is None else apply(OPS["nanmedian_along"], input, dim, keepdim)
+
+
+@offer("tl Tensor")
+def msort(input: Tensor) -> Tensor:
+    """The elements in order along the first dimension."""
+    values: Tensor = apply(OPS["sort"], input, 0).values
+    return values

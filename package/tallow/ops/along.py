@@ -20,13 +20,19 @@ def take(input: Array, indices: Array, axis: int) -> Array:
     return array_module(input).take_along_axis(input, indices, axis)
 
 
+def places(indices: Array, axis: int) -> tuple[Array, ...]:
+    """The index that `take` stands for: x[places(indices, axis)] is take(x, indices, axis)."""
+    return tuple(indices if i == axis else position(indices, i) for i in range(indices.ndim))
+
+
+def position(x: Array, axis: int) -> Array:
+    """0, 1, 2, ... along `axis`, of length one along the others."""
+    shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+    return array_module(x).arange(x.shape[axis], dtype=np.int64).reshape(shape)
+
+
 def put(values: Array, indices: Array, axis: int, shape: tuple[int, ...]) -> Array:
-    """Zeros of `shape`, and `values` at `indices` along `axis`: the gradient of `take` for indices that do not repeat."""
-    xp = array_module(values)
-    out = xp.zeros(shape, values.dtype)
-    where = tuple(
-        indices if i == axis else xp.arange(n, dtype=np.int64).reshape([-1 if j == i else 1 for j in range(len(shape))])
-        for i, n in enumerate(indices.shape)
-    )
-    out[where] = values
+    """Zeros of `shape`, and `values` at `indices` along `axis`: the gradient of `take`, if no index repeats."""
+    out = array_module(values).zeros(shape, values.dtype)
+    out[places(indices, axis)] = values
     return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ from tallow import kernels
 from tallow.devices import array_module
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel
+from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
 Products = Callable[[Array], tuple[Any, Any]]  # the gradients of two factors, from that of their product
@@ -19,13 +19,8 @@ Products = Callable[[Array], tuple[Any, Any]]  # the gradients of two factors, f
 def arraymatmul_result(a: Array, b: Array) -> Array:
     """numpy.matmul; a batch of rows times one matrix is a single product."""
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and a.shape[-1] == b.shape[0]:
-        return array_module(a).matmul(_rows(a), b).reshape(*a.shape[:-1], b.shape[-1])
+        return array_module(a).matmul(as_rows(a), b).reshape(*a.shape[:-1], b.shape[-1])
     return array_module(a).matmul(a, b)
-
-
-def _rows(x: Array) -> Array:
-    """All the rows of a batch as one matrix; NumPy does not infer a length beside an empty dimension."""
-    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def product(a: Array, b: Array, name: str) -> Array:
@@ -44,7 +39,8 @@ def product(a: Array, b: Array, name: str) -> Array:
 def _unfit(a: Array, b: Array, name: str) -> ShapeError:
     if a.ndim == 0 or b.ndim == 0:
         return ShapeError(
-            f"{name}: both operands need at least one dimension, got {a.shape} @ {b.shape}", mend="multiply by a number with *"
+            f"{name}: both operands need at least one dimension, got {a.shape} @ {b.shape}",
+            mend="multiply by a number with *",
         )
     inner = b.shape[max(b.ndim - 2, 0)]
     if a.shape[-1] != inner:
@@ -63,7 +59,7 @@ def _times_transposed(g: Array, b: Array, name: str) -> Array:
 def _transposed_times(a: Array, g: Array, b: Array, name: str) -> Array:
     """The gradient of `b` in a @ b. One matrix shared by a whole batch gets it in one product, not one for each row."""
     if b.ndim == 2 and a.ndim > 2:
-        a, g = _rows(a), _rows(g)
+        a, g = as_rows(a), as_rows(g)
     return product(a.swapaxes(-1, -2), g, name)
 
 
@@ -127,7 +123,8 @@ def batched_operands(name: str, **operands: Array) -> None:
 def _expect_dims(name: str, ndim: int, what: str, operands: dict[str, Array]) -> None:
     for operand, array in operands.items():
         if array.ndim != ndim:
-            raise ShapeError(f"{name}: {operand} must be {what}, got shape {array.shape}", mend="use matmul, which broadcasts")
+            message = f"{name}: {operand} must be {what}, got shape {array.shape}"
+            raise ShapeError(message, mend="use matmul, which broadcasts")
 
 
 @op()

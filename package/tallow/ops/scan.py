@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
-from tallow.ops.along import axis_of
+from typing import Any
+
+import numpy as np
+
+from tallow import return_types
+from tallow.devices import array_module
+from tallow.ops.accumulate import add_at
+from tallow.ops.along import axis_of, places, position
 from tallow.ops.reduction import widened
 from tallow.ops.table import Array, Result, op
 
 
+def reversal(axis: int) -> tuple[slice, ...]:
+    """The index that turns `axis` around."""
+    return (slice(None),) * axis + (slice(None, None, -1),)
+
+
 def reversed_sum(g: Array, axis: int) -> Array:
     """Σ over each element and those after it: the gradient of a running sum."""
-    reverse = (slice(None),) * axis + (slice(None, None, -1),)
+    reverse = reversal(axis)
     return g[reverse].cumsum(axis=axis)[reverse]
+
+
+def running(name: str, x: Array, axis: int) -> Array:
+    """y_i = f(y_{i-1}, x_i) along `axis`, for an associative ufunc of two arguments.
+
+    NumPy's `accumulate`; CuPy has none for these, and combines neighbours at distances 1, 2, 4, ... instead.
+    """
+    xp = array_module(x)
+    f = getattr(xp, name)
+    if xp is np:
+        return f.accumulate(x, axis=axis)
+    y, distance = x.copy(), 1
+    before = (slice(None),) * axis
+    while distance < x.shape[axis]:
+        later, earlier = (*before, slice(distance, None)), (*before, slice(None, -distance))
+        y[later] = f(y[earlier], y[later])
+        distance *= 2
+    return y
 
 
 @op("tl Tensor Tensor_")
 def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
-    """y_i = Σ_{j ≤ i} input_j along `dim`.
+    """y_i = Σ_{j ≤ i} x_j along `dim`.
 
     Dtypes:  integers and bool are summed in int64; `dtype` converts the input first
     """
@@ -23,3 +53,83 @@ def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     given, shape = input.shape, x.shape
     y = x.cumsum(axis=axis, dtype=widened(input, dtype)).reshape(given)
     return y, lambda g: (reversed_sum(g.reshape(shape), axis).reshape(given),)
+
+
+@op("tl Tensor Tensor_")
+def cumprod(input: Array, dim: int, *, dtype: object = None) -> Result:
+    """y_i = Π_{j ≤ i} x_j along `dim`.
+
+    dx_j = Σ_{i ≥ j} g_i y_i / x_j up to the first zero; at that zero the same without its factor; nothing after it.
+
+    Dtypes:  as `cumsum`
+    """
+    x, axis = axis_of(input, dim, "cumprod")
+    given = input.shape
+    y = x.cumprod(axis=axis, dtype=widened(input, dtype))
+
+    def backward(g: Array) -> tuple[Array]:
+        xp = array_module(g)
+        g = g.reshape(x.shape)
+        zero = x == 0
+        zeros_so_far = zero.cumsum(axis=axis, dtype=np.int64)
+        first = zero & (zeros_so_far == 1)
+        one = x.dtype.type(1)
+        before = reversed_sum(g * y, axis) / xp.where(zero, one, x)
+        at_first = reversed_sum(g * xp.where(first, one, x).cumprod(axis=axis), axis) if first.any() else before
+        return (xp.where(zeros_so_far == 0, before, xp.where(first, at_first, x.dtype.type(0))).reshape(given),)
+
+    return y.reshape(given), backward
+
+
+def _running_extreme(input: Array, dim: int, name: str, ufunc: str) -> Result:
+    x, axis = axis_of(input, dim, name)
+    xp = array_module(x)
+    given, shape = input.shape, x.shape
+    values = running(ufunc, x, axis)
+    record = x == values
+    if x.dtype.kind == "f":
+        record = record | xp.isnan(x)
+    indices = running("maximum", xp.where(record, position(x, axis), np.int64(0)), axis)
+
+    def backward(g: Array, _: Any) -> tuple[Array]:
+        dx = array_module(g).zeros(shape, g.dtype)
+        add_at(dx, places(indices, axis), g.reshape(shape))
+        return (dx.reshape(given),)
+
+    return (values.reshape(given), indices.reshape(given)), backward
+
+
+@op(result=return_types.cummax)
+def cummax(input: Array, dim: int) -> Result:
+    """The greatest of the elements so far along `dim`, and where the last such stands."""
+    return _running_extreme(input, dim, "cummax", "maximum")
+
+
+@op(result=return_types.cummin)
+def cummin(input: Array, dim: int) -> Result:
+    """The least of the elements so far along `dim`, and where the last such stands."""
+    return _running_extreme(input, dim, "cummin", "minimum")
+
+
+@op(dtypes="float")
+def logcumsumexp(input: Array, dim: int) -> Result:
+    """y_i = log Σ_{j ≤ i} exp x_j along `dim`.
+
+    dx_j = Σ_{i ≥ j} g_i exp(x_j - y_i), in logarithms, the positive and the negative g apart.
+    """
+    x, axis = axis_of(input, dim, "logcumsumexp")
+    given = input.shape
+    y = running("logaddexp", x, axis)
+
+    def backward(g: Array) -> tuple[Array]:
+        xp = array_module(g)
+        g = g.reshape(x.shape)
+        reverse = reversal(axis)
+
+        def part(positive: Array) -> Array:
+            return xp.exp(running("logaddexp", (xp.log(positive) - y)[reverse], axis)[reverse] + x)
+
+        zero = g.dtype.type(0)
+        return ((part(xp.maximum(g, zero)) - part(xp.maximum(-g, zero))).reshape(given),)
+
+    return y.reshape(given), backward

@@ -69,6 +69,7 @@ class Op:
         "dtypes",
         "function",
         "indices",
+        "keyword_indices",
         "name",
         "names",
         "operands",
@@ -112,10 +113,12 @@ class Op:
         self.required = sum(p.default is p.empty for p in parameters)
         self.operands = tuple((i, "Sequence" in a) for i, a in enumerate(annotations) if "Array" in a)
         self.indices = tuple(i for i, a in enumerate(annotations) if "Index" in a)
+        keyword_only = [p for p in signature.values() if p.kind is p.KEYWORD_ONLY]
+        self.keyword_indices = frozenset(p.name for p in keyword_only if "Index" in str(p.annotation))
         self.spread = len(parameters) - 1 if annotations[-1] == "Ints" else None
         # What the short way of `apply` asks of every call.
         arrays = {self.names[i] for i, _ in self.operands} | {self.names[i] for i in self.indices}
-        self.attributes = frozenset(signature.keys() - arrays - {"dtype"})
+        self.attributes = frozenset(signature.keys() - arrays - self.keyword_indices - {"dtype"})
         longest = self.names.index("dtype") if "dtype" in self.names else len(parameters)
         self.plain = 0 if any(is_sequence for _, is_sequence in self.operands) else longest
 

@@ -1,0 +1,143 @@
+"""Norms and other quantities of matrices that are composed of ops, and the older names of torch's own namespace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tallow import return_types
+from tallow.apply import apply
+from tallow.errors import ArgumentError, LinAlgError, ShapeError
+from tallow.offer import offer
+from tallow.ops.dims import normalize_dim
+from tallow.ops.reduction import Dims
+from tallow.ops.table import OPS, Scalar
+from tallow.tensor import Tensor
+
+
+def _vector_norm(x: Tensor, ord: Scalar, dim: Dims, keepdim: bool, dtype: Any) -> Tensor:
+    return apply(OPS["linalg_vector_norm"], x, ord, dim, keepdim, dtype=dtype)
+
+
+@offer("linalg")
+def linalg_matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """A norm of the matrices that two dimensions make.
+
+        "fro"     √Σ x²                        "nuc"      Σ of the singular values
+        ±inf      greatest/least row of Σ |x|  ±1         the same of columns
+        ±2        greatest/least singular value
+
+    Raises:  ArgumentError for another `ord`, DtypeError, ShapeError
+    """
+    if len(dim) != 2 or A.ndim < 2:
+        raise ShapeError(f"linalg.matrix_norm: needs two dims of a tensor, got dim={dim}, shape {tuple(A.shape)}")
+    if ord == "fro":
+        return _vector_norm(A, 2, dim, keepdim, dtype)
+    rows, columns = (normalize_dim(d, A.ndim, "linalg.matrix_norm") for d in dim)
+    if ord in ("nuc", 2, -2):
+        x = A if dtype is None else A.to(dtype)
+        values = apply(OPS["linalg_svdvals"], x.movedim((rows, columns), (-2, -1)))
+        norm = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+    elif ord in (1, -1, math.inf, -math.inf):
+        inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = _vector_norm(A, 1, inner, True, dtype)
+        norm = (sums.amax(outer, True) if ord > 0 else sums.amin(outer, True)).squeeze((rows, columns))
+    else:
+        raise ArgumentError(f"linalg.matrix_norm: ord={ord!r}", mend="use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
+    return norm.unsqueeze(min(rows, columns)).unsqueeze(max(rows, columns)) if keepdim else norm
+
+
+@offer("linalg")
+def linalg_norm(A: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """A vector norm over one dim, or a matrix norm over two; without `ord` the 2-norm over any dims.
+
+    Raises:  as `linalg.vector_norm` and `linalg.matrix_norm`
+    """
+    if ord is None:
+        return _vector_norm(A, 2, dim, keepdim, dtype)
+    if isinstance(dim, int) or (dim is not None and len(dim) == 1) or (dim is None and A.ndim == 1):
+        if isinstance(ord, str):
+            raise ShapeError(f"linalg.norm: ord={ord!r} is a norm of matrices; got dim={dim}, shape {tuple(A.shape)}")
+        return _vector_norm(A, ord, dim, keepdim, dtype)
+    if dim is None and A.ndim != 2:
+        raise ShapeError(f"linalg.norm: ord={ord!r} without dim needs 1 or 2 dimensions, got shape {tuple(A.shape)}")
+    return linalg_matrix_norm(A, ord, (-2, -1) if dim is None else tuple(dim), keepdim, dtype=dtype)
+
+
+@offer("tl Tensor")
+def norm(input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """(Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
+    if p == "nuc":
+        return linalg_matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)  # type: ignore[arg-type]
+    return _vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype)
+
+
+@offer("linalg")
+def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
+    """‖A‖_p ‖A⁻¹‖_p; without p the ratio of the greatest to the least singular value. inf for a singular matrix."""
+    if p in (None, 2, -2):
+        values = apply(OPS["linalg_svdvals"], A)
+        return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+    try:
+        inverse = apply(OPS["linalg_inv"], A)
+    except LinAlgError:
+        return linalg_matrix_norm(A, p) * math.inf
+    return linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p)
+
+
+@offer("linalg")
+def linalg_matrix_rank(
+    A: Tensor, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False
+) -> Tensor:
+    """How many singular values exceed max(atol, rtol · the greatest one); `tol` is another word for atol.
+
+    Args:
+        rtol: max(M, N) · eps unless atol is given.
+    """
+    return apply(OPS["matrix_rank"], A, atol if tol is None else tol, rtol, hermitian)
+
+
+@offer("linalg")
+def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
+    """X that makes ‖A X - B‖ least, and the shortest such X; with residuals, the rank of A and its singular values.
+
+    Args:
+        rcond: singular values below rcond · the greatest count as zero; max(M, N) · eps by default.
+        driver: as in PyTorch "gelsy" (the default), "gels", "gelsd" or "gelss". It decides what is returned beside X;
+            the method is the pseudo-inverse always.
+
+    Shapes:  A (..., M, N), B (..., M, K) or (..., M) for a batched A -> solution (..., N, K); residuals (..., K), empty
+             unless M > N and A has full rank; rank (...); singular_values, for gelsd and gelss
+    Raises:  ArgumentError, ShapeError
+    """
+    if driver not in (None, "gelsy", "gels", "gelsd", "gelss"):
+        raise ArgumentError(f"linalg.lstsq: driver={driver!r}", mend="use 'gelsy', 'gels', 'gelsd' or 'gelss'")
+    if A.ndim < 2:
+        raise ShapeError(f"linalg.lstsq: A must have at least 2 dimensions, got shape {tuple(A.shape)}")
+    vectors = B.ndim == 1 or (A.ndim == B.ndim + 1 and A.shape[:-1] == B.shape)
+    b = B.unsqueeze(-1) if vectors else B
+    if b.shape[-2] != A.shape[-2]:
+        raise ShapeError(f"linalg.lstsq: A {tuple(A.shape)} and B {tuple(B.shape)} must have the same number of rows")
+    m, n = A.shape[-2:]
+    solution = apply(OPS["linalg_pinv"], A, rtol=rcond) @ b
+    rank = apply(OPS["matrix_rank"], A.detach(), None, rcond, False)
+    nothing = A.detach().new_empty(0)
+    residuals = (A @ solution - b).square().sum(-2) if m > n and (driver == "gels" or (rank == n).all()) else nothing
+    values = apply(OPS["linalg_svdvals"], A.detach()) if driver in ("gelsd", "gelss") else nothing
+    solution = solution.squeeze(-1) if vectors else solution
+    return return_types.linalg_lstsq(solution, residuals, nothing.long() if driver == "gels" else rank, values)
+
+
+@offer("linalg")
+def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse as regards `tensordot`: of A as a matrix whose rows are its first `ind` dimensions."""
+    if ind <= 0:
+        raise ArgumentError(f"linalg.tensorinv: ind={ind} must be positive")
+    rows, columns = A.shape[:ind], A.shape[ind:]
+    if math.prod(rows) != math.prod(columns):
+        raise ShapeError(f"linalg.tensorinv: {tuple(rows)} and {tuple(columns)} have different products")
+    inverse: Tensor = apply(OPS["linalg_inv"], A.reshape(math.prod(rows), math.prod(columns)))
+    return inverse.reshape(*columns, *rows)

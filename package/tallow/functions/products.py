@@ -1,0 +1,156 @@
+"""Products of tensors that come down to one or more matrix products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tallow.apply import apply
+from tallow.errors import ArgumentError, ShapeError
+from tallow.offer import offer
+from tallow.ops.dims import normalize_dim
+from tallow.ops.table import OPS
+from tallow.tensor import Tensor
+
+
+@offer("tl")
+def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> Tensor:
+    """Σ over `dims`: the last n of `a` with the first n of `b`, or dims[0] of `a` with dims[1] of `b`.
+
+    Shapes:  what is left of `a`, then what is left of `b`
+    Raises:  ShapeError
+    """
+    if isinstance(dims, int):
+        if not 0 <= dims <= min(a.ndim, b.ndim):
+            raise ShapeError(f"tensordot: dims={dims} for shapes {tuple(a.shape)} and {tuple(b.shape)}")
+        of_a, of_b = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+    else:
+        of_a = [normalize_dim(d, a.ndim, "tensordot") for d in dims[0]]
+        of_b = [normalize_dim(d, b.ndim, "tensordot") for d in dims[1]]
+    if len(of_a) != len(of_b) or any(a.shape[i] != b.shape[j] for i, j in zip(of_a, of_b, strict=True)):
+        raise ShapeError(f"tensordot: dims {of_a} of {tuple(a.shape)} do not match dims {of_b} of {tuple(b.shape)}")
+    left_a = [i for i in range(a.ndim) if i not in of_a]
+    left_b = [i for i in range(b.ndim) if i not in of_b]
+    rows, columns = [a.shape[i] for i in left_a], [b.shape[i] for i in left_b]
+    inner = math.prod(a.shape[i] for i in of_a)
+    a_matrix = a.permute(*left_a, *of_a).reshape(math.prod(rows), inner)
+    b_matrix = b.permute(*of_b, *left_b).reshape(inner, math.prod(columns))
+    return (a_matrix @ b_matrix).reshape(*rows, *columns)
+
+
+@offer("tl Tensor")
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Σ over the last dimension of both; the plain product if one of them has none.
+
+    Shapes:  (..., K), (*, K) -> (..., *)
+    Raises:  ShapeError
+    """
+    return input * other if input.ndim == 0 or other.ndim == 0 else tensordot(input, other, [[-1], [-1]])
+
+
+@offer("tl Tensor")
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product: each element of `input` times the whole of `other`.
+
+    Shapes:  (a₁, ..., a_n), (b₁, ..., b_n) -> (a₁ b₁, ..., a_n b_n); the shorter one gets ones in front
+    """
+    n = max(input.ndim, other.ndim)
+    a = (1,) * (n - input.ndim) + tuple(input.shape)
+    b = (1,) * (n - other.ndim) + tuple(other.shape)
+    blocks = input.reshape([m for size in a for m in (size, 1)]) * other.reshape([m for size in b for m in (1, size)])
+    return blocks.reshape([i * j for i, j in zip(a, b, strict=True)])
+
+
+@offer("tl Tensor")
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The cross product along `dim`, or along the first dimension of length 3.
+
+    Raises:  ShapeError where there is none
+    """
+    if dim is None:
+        dim = next((i for i, n in enumerate(input.shape) if n == 3), None)
+        if dim is None:
+            raise ShapeError(f"cross: no dimension of length 3 in shape {tuple(input.shape)}")
+    return apply(OPS["linalg_cross"], input, other, dim=dim)
+
+
+@offer("linalg")
+def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Σ x y along `dim`, broadcast."""
+    return (x * y).sum(dim)
+
+
+@offer("tl Tensor linalg")
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """The product of n equal square matrices, by repeated squaring; of their inverses for a negative n.
+
+    Raises:  ShapeError, LinAlgError for a singular matrix and n < 0
+    """
+    if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
+        raise ShapeError(f"linalg.matrix_power: expected square matrices, got shape {tuple(input.shape)}")
+    if n < 0:
+        return matrix_power(apply(OPS["linalg_inv"], input), -n)
+    power: Tensor | None = None
+    square = input
+    while n:
+        if n & 1:
+            power = square if power is None else power @ square
+        n >>= 1
+        if n:
+            square = square @ square
+    return input * 0 + _identity(input) if power is None else power
+
+
+def _identity(like: Tensor) -> Tensor:
+    return like.new_ones(like.shape[-1]).diag()
+
+
+@offer("linalg")
+def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of two or more matrices, bracketed so that it takes the fewest multiplications.
+
+    Shapes:  matrices; the first and the last may be vectors
+    Raises:  ShapeError, ArgumentError for fewer than two
+    Source:  Cormen et al., Introduction to Algorithms, 15.2
+    """
+    if len(tensors) < 2:
+        raise ArgumentError(f"linalg.multi_dot: expected at least 2 tensors, got {len(tensors)}")
+    first, last = tensors[0], tensors[-1]
+    matrices = [first[None] if first.ndim == 1 else first, *tensors[1:-1], last[:, None] if last.ndim == 1 else last]
+    for i, matrix in enumerate(matrices):
+        if matrix.ndim != 2:
+            raise ShapeError(f"linalg.multi_dot: tensor {i} has shape {tuple(tensors[i].shape)}; expected a matrix")
+    sizes = [*(m.shape[0] for m in matrices), matrices[-1].shape[1]]
+    value = _chain(matrices, _cheapest_splits(sizes), 0, len(matrices) - 1)
+    if first.ndim == 1:
+        value = value[0]
+    return value[..., 0] if last.ndim == 1 else value
+
+
+def _cheapest_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """Where to split the product of matrices i..j, matrix k having sizes[k] by sizes[k + 1]."""
+    n = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(n)}
+    split: dict[tuple[int, int], int] = {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            costs = {k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
+            split[i, j] = min(costs, key=lambda k: costs[k])
+            cost[i, j] = costs[split[i, j]]
+    return split
+
+
+def _chain(matrices: Sequence[Tensor], split: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+    if i == j:
+        return matrices[i]
+    k = split[i, j]
+    return _chain(matrices, split, i, k) @ _chain(matrices, split, k + 1, j)
+
+
+@offer("tl")
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """As `linalg.multi_dot`, of matrices alone; a single one is returned as it is."""
+    return matrices[0] if len(matrices) == 1 else linalg_multi_dot(matrices)
+
+

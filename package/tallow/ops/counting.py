@@ -1,0 +1,139 @@
+"""Counting: how often each value occurs, and which values there are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.errors import ArgumentError, NumericError, ShapeError
+from tallow.ops.dims import normalize_dim
+from tallow.ops.expect import expect_float
+from tallow.ops.rows import as_rows
+from tallow.ops.table import Array, Index, Result, op
+
+
+@op(dtypes="keep")
+def bincount(input: Array, weights: Index = None, minlength: int = 0) -> Result:
+    """How often each number occurs, or the sum of its weights.
+
+    Shapes:  input (N) of integers ≥ 0, weights (N) -> (max(minlength, max(input) + 1))
+    Dtypes:  int64; with weights float32 for float32, float64 for any other
+    Raises:  ShapeError, DtypeError, ArgumentError for a minlength < 0
+    """
+    if input.dtype.kind not in "iu" or input.ndim != 1:
+        raise ShapeError(f"bincount: expected a vector of integers, got {input.dtype} of shape {input.shape}")
+    if minlength < 0:
+        raise ArgumentError(f"bincount: minlength={minlength} must not be negative")
+    xp = array_module(input)
+    if input.size and int(input.min()) < 0:
+        raise ShapeError("bincount: the numbers must not be negative")
+    if weights is not None and weights.shape != input.shape:
+        raise ShapeError(f"bincount: weights of shape {weights.shape} for numbers of shape {input.shape}")
+    counts = xp.bincount(input.astype(np.intp), weights, minlength)  # NumPy on a 32-bit machine takes no int64 here
+    if weights is None:
+        return counts.astype(np.int64, copy=False), None
+    return counts.astype(np.float32 if weights.dtype == np.float32 else np.float64, copy=False), None
+
+
+@op("tl Tensor")
+def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Result:
+    """How many elements fall into each of `bins` equal parts of [min, max]; of the elements' own range if both are 0.
+
+    Shapes:  any -> (bins)
+    Dtypes:  any float, kept
+    Raises:  DtypeError, ArgumentError, NumericError for a range that is not finite
+    """
+    expect_float("histc", input)
+    if bins <= 0:
+        raise ArgumentError(f"histc: bins={bins} must be positive")
+    xp = array_module(input)
+    x = input.reshape(-1)
+    low, high = float(min), float(max)
+    if low == high and x.size:
+        low, high = float(x.min()), float(x.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise NumericError(f"histc: the range [{low}, {high}] is not finite", mend="give min and max")
+    if low > high:
+        raise ArgumentError(f"histc: max={high} must be larger than min={low}")
+    x = x[(x >= low) & (x <= high)]
+    place = xp.minimum(((x - x.dtype.type(low)) * (bins / (high - low))).astype(np.intp), bins - 1)
+    return xp.bincount(place, minlength=bins).astype(input.dtype), None
+
+
+def _runs(begins: Array, inverse: bool, counts: bool) -> tuple[Array | None, Array | None]:
+    """For items in order, given which of them begin a run: the number of each one's run, and the runs' lengths."""
+    xp = array_module(begins)
+    number = begins.cumsum(dtype=np.int64) - 1 if inverse else None
+    if not counts:
+        return number, None
+    starts = xp.append(xp.flatnonzero(begins), begins.size).astype(np.int64)
+    return number, starts[1:] - starts[:-1]
+
+
+def _begins(x: Array) -> Array:
+    """Which rows of x differ from the one before."""
+    begins = array_module(x).ones(len(x), bool)
+    if len(x):
+        begins[1:] = as_rows(x[1:] != x[:-1], x.ndim - 1).any(axis=1)
+    return begins
+
+
+def _items(input: Array, dim: int | None, name: str) -> Array:
+    """The things to compare, as rows: all elements, or the slices along `dim`."""
+    if dim is None:
+        return input.reshape(-1)
+    return array_module(input).moveaxis(input, normalize_dim(dim, input.ndim, name), 0)
+
+
+def _lexical_order(rows: Array) -> Array:
+    """The indices that sort rows, the first column counting most."""
+    flat = as_rows(rows, rows.ndim - 1)
+    xp = array_module(rows)
+    if flat.shape[1] == 0:
+        return xp.arange(len(rows), dtype=np.int64)
+    return xp.lexsort(flat.T[::-1]).astype(np.int64, copy=False)
+
+
+def _answer(items: Array, order: Array | None, input: Array, dim: int | None, inverse: bool, counts: bool) -> Result:
+    """The unique items (in `order`, if given), each item's number among them, and how often each occurs."""
+    xp = array_module(items)
+    ordered = items if order is None else items[order]
+    begins = _begins(ordered)
+    number, lengths = _runs(begins, inverse, counts)
+    unique = ordered[begins]
+    result: list[Any] = [unique if dim is None else xp.moveaxis(unique, 0, normalize_dim(dim, input.ndim, "unique"))]
+    if number is not None:
+        if order is not None:
+            back = xp.empty_like(number)
+            back[order] = number
+            number = back
+        result.append(number.reshape(input.shape) if dim is None else number)
+    if lengths is not None:
+        result.append(lengths)
+    return (result[0] if len(result) == 1 else tuple(result)), None
+
+
+@op("tl Tensor")
+def unique(
+    input: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Result:
+    """The elements, or the slices along `dim`, each once and in order; NaN are all different.
+
+    With `return_inverse` also the place of each one among them, with `return_counts` how often each occurs.
+    """
+    items = _items(input, dim, "unique")
+    order = _lexical_order(items) if items.ndim > 1 else array_module(items).argsort(items, kind="stable")
+    return _answer(items, order, input, dim, return_inverse, return_counts)
+
+
+@op("tl Tensor")
+def unique_consecutive(
+    input: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Result:
+    """As `unique`, without sorting: of equal neighbours one is left."""
+    return _answer(_items(input, dim, "unique_consecutive"), None, input, dim, return_inverse, return_counts)

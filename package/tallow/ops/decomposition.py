@@ -1,0 +1,243 @@
+"""Factors of matrices: Cholesky, QR, singular values, eigenvalues.
+
+Gradients follow Giles 2008, "Collected matrix derivative results", and Walter & Lehmann 2013, arXiv:1009.6112 (QR).
+Those of vectors exist only where the values differ from each other.
+"""
+
+from __future__ import annotations
+
+from tallow import return_types
+from tallow.devices import array_module
+from tallow.errors import ArgumentError, DtypeError, GraphError
+from tallow.ops.linalg import expect_matrices, expect_square, lapack, times, transposed
+from tallow.ops.table import Array, Result, op
+
+
+def _diagonal(values: Array) -> Array:
+    """Matrices with `values` (..., N) on the diagonal."""
+    return values[..., None] * array_module(values).eye(values.shape[-1], dtype=values.dtype)
+
+
+def _half_diagonal(a: Array) -> Array:
+    return a * (1 - 0.5 * array_module(a).eye(a.shape[-1], dtype=a.dtype))
+
+
+def _differences(values: Array) -> Array:
+    """E_ij = v_j - v_i, and ones on the diagonal, where nobody may divide by it."""
+    return values[..., None, :] - values[..., :, None] + array_module(values).eye(values.shape[-1], dtype=values.dtype)
+
+
+@op("linalg")
+def linalg_cholesky(A: Array, *, upper: bool = False) -> Result:
+    """The lower triangular L in A = L Lᵀ, or its transpose; one triangle of A is read.
+
+    dA = sym(L⁻ᵀ Φ(Lᵀ g) L⁻¹), where Φ takes the lower triangle and halves the diagonal
+
+    Shapes:  (..., N, N) -> the same
+    Raises:  LinAlgError for an A that is not positive definite
+    """
+    name = "linalg.cholesky"
+    expect_square(name, A)
+    xp = array_module(A)
+    factor = lapack(name, xp.linalg.cholesky, transposed(A) if upper else A)
+
+    def backward(g: Array) -> tuple[Array]:
+        lower_g = transposed(g) if upper else g
+        phi = _half_diagonal(xp.tril(times(name, transposed(factor), lower_g)))
+        inverse = xp.linalg.inv(factor)
+        da = times(name, transposed(inverse), phi, inverse)
+        return ((da + transposed(da)) / 2,)
+
+    return (transposed(factor) if upper else factor), backward
+
+
+@op("linalg", result=return_types.linalg_qr)
+def linalg_qr(A: Array, mode: str = "reduced") -> Result:
+    """Q with orthonormal columns and the upper triangular R in A = Q R.
+
+    Args:
+        mode: "reduced", "complete" (a square Q), or "r" (R alone, Q is empty).
+
+    Shapes:  (..., M, N) -> (..., M, K), (..., K, N) with K = min(M, N), or M if complete
+    Raises:  ArgumentError; GraphError in backward, where the factors are not determined by A
+    """
+    name = "linalg.qr"
+    expect_matrices(name, A)
+    if mode not in ("reduced", "complete", "r"):
+        raise ArgumentError(f"{name}: mode={mode!r}", mend="use 'reduced', 'complete' or 'r'")
+    xp = array_module(A)
+    m, n = A.shape[-2:]
+    if mode == "r":
+        q, r = xp.empty(0, A.dtype), lapack(name, xp.linalg.qr, A, mode="r")
+    else:
+        q, r = lapack(name, xp.linalg.qr, A, mode=mode)
+
+    def backward(gq: Array, gr: Array) -> tuple[Array]:
+        if mode == "r" or (mode == "complete" and m > n):
+            raise GraphError(f"{name}: mode={mode!r} has no gradient for shape {A.shape}", mend="use mode='reduced'")
+        if m >= n:
+            return (_qr_backward(q, r, gq, gr),)
+        # The first m columns decide Q; the others are Q times what is right of R's triangle.
+        right, gr_right = A[..., m:], gr[..., m:]
+        of_left = _qr_backward(q, r[..., :m], gq + times(name, right, transposed(gr_right)), gr[..., :m])
+        return (xp.concatenate([of_left, times(name, q, gr_right)], axis=-1),)
+
+    return (q, r), backward
+
+
+def _qr_backward(q: Array, r: Array, gq: Array, gr: Array) -> Array:
+    """dA = (gQ + Q sym(triu(gR Rᵀ - Qᵀ gQ))) R⁻ᵀ of tall or square matrices, where sym(X) = X + Xᵀ - diag X."""
+    xp = array_module(q)
+    half = _half_diagonal(xp.triu(times("linalg.qr", gr, transposed(r)) - times("linalg.qr", transposed(q), gq)))
+    whole = gq + times("linalg.qr", q, half + transposed(half))
+    return transposed(xp.linalg.solve(r, transposed(whole)))
+
+
+@op("linalg", result=return_types.linalg_svd)
+def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> Result:
+    """Orthonormal U and V and the singular values S, the greatest first, in A = U diag(S) Vᵀ; returns U, S, Vᵀ.
+
+    Args:
+        full_matrices: complete U and V to square matrices. The columns added have no gradient.
+        driver: accepted as in PyTorch, where it chooses among algorithms of CUDA's; nothing depends on it.
+
+    Shapes:  (..., M, N) -> (..., M, K), (..., K), (..., K, N), K = min(M, N); (M, M) and (N, N) if full
+    """
+    name = "linalg.svd"
+    expect_matrices(name, A)
+    xp = array_module(A)
+    full_u, s, full_vt = lapack(name, xp.linalg.svd, A, full_matrices=full_matrices)
+    k = s.shape[-1]
+
+    def backward(gu: Array, gs: Array, gvt: Array) -> tuple[Array]:
+        u, vt = full_u[..., :k], full_vt[..., :k, :]
+        gu, gv = gu[..., :k], transposed(gvt[..., :k, :])
+        v = transposed(vt)
+        gaps = _differences(s * s)
+        u_gu, v_gv = times(name, transposed(u), gu), times(name, vt, gv)
+        turn_u = (u_gu - transposed(u_gu)) / gaps * s[..., None, :]
+        turn_v = s[..., :, None] * (v_gv - transposed(v_gv)) / gaps
+        da = times(name, u, turn_u + turn_v + _diagonal(gs), vt)
+        if A.shape[-2] > k:
+            da = da + times(name, (gu - times(name, u, u_gu)) / s[..., None, :], vt)
+        if A.shape[-1] > k:
+            da = da + times(name, u, transposed(gv - times(name, v, v_gv)) / s[..., :, None])
+        return (da,)
+
+    return (full_u, s, full_vt), backward
+
+
+@op("linalg")
+def linalg_svdvals(A: Array, *, driver: str | None = None) -> Result:
+    """The singular values, the greatest first. `driver` as in `linalg.svd`.
+
+    dA = U diag(g) Vᵀ
+
+    Shapes:  (..., M, N) -> (..., min(M, N))
+    """
+    name = "linalg.svdvals"
+    expect_matrices(name, A)
+    xp = array_module(A)
+
+    def backward(g: Array) -> tuple[Array]:
+        u, _, vt = xp.linalg.svd(A, full_matrices=False)
+        return (times(name, u * g[..., None, :], vt),)
+
+    return lapack(name, xp.linalg.svd, A, compute_uv=False), backward
+
+
+def _triangle(name: str, UPLO: str) -> str:
+    if UPLO.upper() not in ("L", "U"):
+        raise ArgumentError(f"{name}: UPLO={UPLO!r}", mend="use 'L' or 'U', the triangle to read")
+    return UPLO.upper()
+
+
+@op("linalg", result=return_types.linalg_eigh)
+def linalg_eigh(A: Array, UPLO: str = "L") -> Result:
+    """The eigenvalues of symmetric matrices, the least first, and orthonormal eigenvectors, as columns.
+
+    Args:
+        UPLO: the triangle of A that is read, "L" or "U".
+
+    Shapes:  (..., N, N) -> (..., N), (..., N, N)
+    """
+    name = "linalg.eigh"
+    expect_square(name, A)
+    xp = array_module(A)
+    values, vectors = lapack(name, xp.linalg.eigh, A, _triangle(name, UPLO))
+
+    def backward(g: Array, gv: Array) -> tuple[Array]:
+        vt = transposed(vectors)
+        turn = times(name, vt, gv) / _differences(values)
+        inner = turn * (1 - xp.eye(values.shape[-1], dtype=values.dtype)) + _diagonal(g)
+        return (times(name, vectors, inner, vt),)
+
+    return (values, vectors), backward
+
+
+@op("linalg")
+def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Result:
+    """The eigenvalues of symmetric matrices, the least first; see `linalg.eigh`.
+
+    Shapes:  (..., N, N) -> (..., N)
+    """
+    name = "linalg.eigvalsh"
+    expect_square(name, A)
+    xp = array_module(A)
+    uplo = _triangle(name, UPLO)
+
+    def backward(g: Array) -> tuple[Array]:
+        _, vectors = xp.linalg.eigh(A, uplo)
+        return (times(name, vectors * g[..., None, :], transposed(vectors)),)
+
+    return lapack(name, xp.linalg.eigvalsh, A, uplo), backward
+
+
+def _real(name: str, values: Array) -> None:
+    if values.dtype.kind == "c":
+        raise DtypeError(
+            f"{name}: some eigenvalues are not real, and tallow has no complex dtypes",
+            mend="use linalg.eigh for symmetric matrices, or numpy.linalg.eig on x.numpy()",
+        )
+
+
+@op("linalg", result=return_types.linalg_eig)
+def linalg_eig(A: Array) -> Result:
+    """The eigenvalues of square matrices and eigenvectors of unit length, as columns, where all of them are real.
+
+    Unlike PyTorch's, the results are real, because tallow has no complex dtypes.
+
+    Shapes:  (..., N, N) -> (..., N), (..., N, N)
+    Raises:  DtypeError where some eigenvalue is not real
+    """
+    name = "linalg.eig"
+    expect_square(name, A)
+    xp = array_module(A)
+    values, vectors = lapack(name, xp.linalg.eig, A)
+    _real(name, values)
+
+    def backward(g: Array, gv: Array) -> tuple[Array]:
+        vt = transposed(vectors)
+        v_gv = times(name, vt, gv)
+        eye = xp.eye(values.shape[-1], dtype=values.dtype)
+        lengthening = (v_gv * eye).sum(axis=-2, keepdims=True)  # what the unit length of the vectors takes away
+        turn = (v_gv - times(name, vt, vectors) * lengthening) / _differences(values)
+        inner = turn * (1 - eye) + _diagonal(g)
+        return (xp.linalg.solve(vt, times(name, inner, vt)),)
+
+    return (values, vectors), backward
+
+
+@op("linalg")
+def linalg_eigvals(A: Array) -> Result:
+    """The eigenvalues of square matrices, where all of them are real; see `linalg.eig`.
+
+    Shapes:  (..., N, N) -> (..., N)
+    Raises:  DtypeError where some eigenvalue is not real
+    """
+    name = "linalg.eigvals"
+    expect_square(name, A)
+    xp = array_module(A)
+    values, vectors = lapack(name, xp.linalg.eig, A)
+    _real(name, values)
+    return values, lambda g: (transposed(times(name, vectors * g[..., None, :], xp.linalg.inv(vectors))),)

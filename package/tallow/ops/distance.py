@@ -1,0 +1,66 @@
+"""Distances between the vectors of two sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.devices import array_module
+from tallow.errors import ArgumentError, ShapeError
+from tallow.ops.expect import expect_float
+from tallow.ops.matmul import product
+from tallow.ops.norm import linalg_vector_norm
+from tallow.ops.table import Array, Result, Scalar, op
+
+BY_PRODUCT = "use_mm_for_euclid_dist"
+BY_DIFFERENCES = "donot_use_mm_for_euclid_dist"
+BY_SIZE = "use_mm_for_euclid_dist_if_necessary"
+FEW = 25  # rows up to which PyTorch, and so tallow, takes differences: exact where points are close
+
+
+@op("tl")
+def cdist(x1: Array, x2: Array, p: Scalar = 2.0, compute_mode: str = BY_SIZE) -> Result:
+    """y_ij = ‖x1_i - x2_j‖_p
+
+    Args:
+        compute_mode: whether the Euclidean distance comes from |a|² + |b|² - 2ab, which is one matrix product but
+            inexact for points that are close together: "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist", or
+            "use_mm_for_euclid_dist_if_necessary", which is for more than 25 vectors in a set.
+
+    Shapes:  (..., P, M), (..., R, M) -> (..., P, R), batch dimensions broadcast
+    Dtypes:  any float
+    Raises:  ShapeError, DtypeError, ArgumentError
+    """
+    expect_float("cdist", x1)
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(f"cdist: expected (..., P, M) and (..., R, M), got {x1.shape} and {x2.shape}")
+    if p < 0 or compute_mode not in (BY_PRODUCT, BY_DIFFERENCES, BY_SIZE):
+        raise ArgumentError(f"cdist: p={p} must not be negative; compute_mode={compute_mode!r}")
+    many = max(x1.shape[-2], x2.shape[-2]) > FEW
+    if p == 2 and compute_mode != BY_DIFFERENCES and (many or compute_mode == BY_PRODUCT):
+        return _euclidean_by_product(x1, x2)
+    return _by_differences(x1, x2, p)
+
+
+def _by_differences(x1: Array, x2: Array, p: Scalar) -> Result:
+    value, backward = linalg_vector_norm.function(x1[..., :, None, :] - x2[..., None, :, :], p, -1)
+
+    def backward_of_both(g: Array) -> tuple[Any, Any]:
+        (of_differences,) = backward(g)  # type: ignore[misc]  # this op always has one
+        return of_differences.sum(axis=-2), -of_differences.sum(axis=-3)
+
+    return value, backward_of_both
+
+
+def _euclidean_by_product(x1: Array, x2: Array) -> Result:
+    xp = array_module(x1)
+    squares = (x1 * x1).sum(axis=-1)[..., :, None] + (x2 * x2).sum(axis=-1)[..., None, :]
+    value = xp.sqrt(xp.maximum(squares - 2 * product(x1, x2.swapaxes(-1, -2), "cdist"), x1.dtype.type(0)))
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        weight = xp.where(value == 0, value, g / value)
+        return (
+            lambda: x1 * weight.sum(axis=-1)[..., None] - product(weight, x2, "cdist"),
+            lambda: x2 * weight.sum(axis=-2)[..., None] - product(weight.swapaxes(-1, -2), x1, "cdist"),
+        )
+
+    return value, backward

@@ -1,0 +1,251 @@
+"""Inverses, determinants and linear systems.
+
+A matrix that has no answer raises LinAlgError on the CPU; on a GPU its answer is inf or NaN, because asking would wait
+for the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tallow import return_types
+from tallow.devices import array_module
+from tallow.errors import LinAlgError, ShapeError
+from tallow.ops.expect import expect_float
+from tallow.ops.matmul import product
+from tallow.ops.reduction import products_of_others
+from tallow.ops.table import Array, Result, op
+
+
+def transposed(a: Array) -> Array:
+    return a.swapaxes(-1, -2)
+
+
+def times(name: str, *factors: Array) -> Array:
+    """The matrix product of several factors, from the left."""
+    value, *rest = factors
+    for factor in rest:
+        value = product(value, factor, name)
+    return value
+
+
+def expect_matrices(name: str, *operands: Array) -> None:
+    """Raises: DtypeError, ShapeError for what is no floating point matrix, or batch of them."""
+    expect_float(name, *operands)
+    for a in operands:
+        if a.ndim < 2:
+            raise ShapeError(f"{name}: the input tensor must have at least 2 dimensions, got shape {a.shape}")
+
+
+def expect_square(name: str, a: Array) -> None:
+    """Raises: DtypeError, ShapeError for what is no square matrix, or batch of them."""
+    expect_matrices(name, a)
+    if a.shape[-1] != a.shape[-2]:
+        raise ShapeError(f"{name}: expected square matrices, got {a.shape[-2]} by {a.shape[-1]} in shape {a.shape}")
+
+
+def lapack(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function of numpy.linalg, its failures told in tallow's words.
+
+    Raises: LinAlgError.
+    """
+    try:
+        return function(*args, **kwargs)
+    except np.linalg.LinAlgError as error:
+        reason = str(error).lower()
+        mend = "add a small multiple of the identity, or use linalg.pinv or linalg.lstsq"
+        raise LinAlgError(f"{name}: {reason}; shape {args[0].shape}", mend=mend) from None
+
+
+@op("linalg")
+def linalg_inv(A: Array) -> Result:
+    """The inverse B of square matrices.
+
+    dA = -Bᵀ g Bᵀ
+
+    Shapes:  (..., N, N) -> the same
+    Raises:  LinAlgError for a singular matrix
+    """
+    expect_square("linalg.inv", A)
+    b = lapack("linalg.inv", array_module(A).linalg.inv, A)
+    return b, lambda g: (-times("linalg.inv", transposed(b), g, transposed(b)),)
+
+
+def _cofactors(a: Array) -> Array:
+    """d det(A) / dA, for singular matrices too.
+
+    With A = U S Vᵀ it is det(U) det(V) · U diag(Π_{j ≠ i} s_j) Vᵀ.
+    """
+    xp = array_module(a)
+    u, s, vt = xp.linalg.svd(a, full_matrices=False)
+    orientation = (xp.linalg.det(u) * xp.linalg.det(vt))[..., None, None]
+    return times("linalg.det", u * products_of_others(s, s.ndim - 1)[..., None, :], vt) * orientation
+
+
+@op("linalg")
+def linalg_det(A: Array) -> Result:
+    """The determinant of square matrices.
+
+    Shapes:  (..., N, N) -> (...)
+    """
+    expect_square("linalg.det", A)
+    return array_module(A).linalg.det(A), lambda g: (_cofactors(A) * g[..., None, None],)
+
+
+@op("linalg", result=return_types.linalg_slogdet)
+def linalg_slogdet(A: Array) -> Result:
+    """The sign and the logarithm of the size of the determinant of square matrices: (0, -inf) for a singular one.
+
+    dA = g A⁻ᵀ
+
+    Shapes:  (..., N, N) -> (...), (...)
+    """
+    expect_square("linalg.slogdet", A)
+    xp = array_module(A)
+    sign, logarithm = xp.linalg.slogdet(A)
+    name = "linalg.slogdet"
+    return (sign, logarithm), lambda _, g: (transposed(lapack(name, xp.linalg.inv, A)) * g[..., None, None],)
+
+
+Reform = Callable[[Array], Array]
+
+
+def _form(name: str, a: Array, b: Array, left: bool) -> tuple[Reform, Reform]:
+    """How to bring b to the form A X = B, and X back from it."""
+    expect_square(name, a)
+    is_vector = b.ndim == 1 or (a.ndim == b.ndim + 1 and a.shape[:-1] == b.shape)
+    if is_vector and not left:
+        raise ShapeError(f"{name}: vectors as B, of shape {b.shape}, need left=True")
+    if (not is_vector and b.ndim < 2) or b.shape[-1 if is_vector or not left else -2] != a.shape[-1]:
+        raise ShapeError(f"{name}: shapes do not fit: A {a.shape}, B {b.shape}, left={left}")
+    if is_vector:
+        return lambda x: x[..., None], lambda x: x[..., 0]
+    return (_same, _same) if left else (transposed, transposed)
+
+
+def _same(x: Array) -> Array:
+    return x
+
+
+@op("linalg")
+def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Result:
+    """X in A X = B, or in X A = B if not `left`.
+
+    dB = A⁻ᵀ g,  dA = -dB Xᵀ
+
+    Shapes:  A (..., N, N), B (..., N, K) or vectors (..., N) -> as B; batch dimensions broadcast
+    Raises:  ShapeError, LinAlgError for a singular A
+    """
+    name = "linalg.solve"
+    form = _form(name, A, B, left)
+    return _solved(name, A, B, form) if left else _solved(name, transposed(A), B, form, transposed)
+
+
+def _solved(name: str, a: Array, b: Array, form: tuple[Reform, Reform], of_a: Reform = _same) -> Result:
+    """X in a X = b, given how to bring b to this form and X back from it, and likewise the gradient of a."""
+    enter, leave = form
+    xp = array_module(a)
+    b = enter(b)
+    shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    x = lapack(name, xp.linalg.solve, a, xp.broadcast_to(b, (*shape, *b.shape[-2:])))
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        db = xp.linalg.solve(transposed(a), enter(g))
+        return lambda: of_a(-product(db, transposed(x), name)), lambda: leave(db)
+
+    return leave(x), backward
+
+
+@op("linalg")
+def linalg_solve_triangular(
+    A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Result:
+    """X in A X = B, or in X A = B if not `left`, of a triangular A; its other triangle is not read.
+
+    Args:
+        unitriangular: the diagonal counts as ones, and is not read either.
+
+    Shapes:  A (..., N, N), B (..., N, K), or (..., K, N) if not `left` -> as B; batch dimensions broadcast
+    Raises:  ShapeError, LinAlgError for a zero on the diagonal
+    """
+    name = "linalg.solve_triangular"
+    expect_square(name, A)
+    expect_matrices(name, B)
+    if B.shape[-2 if left else -1] != A.shape[-1]:
+        raise ShapeError(f"{name}: shapes do not fit: A {A.shape}, B {B.shape}, left={left}")
+    xp = array_module(A)
+    triangle = xp.triu if upper else xp.tril
+    offset = (1 if upper else -1) if unitriangular else 0
+    a = triangle(A, offset)
+    if unitriangular:
+        a = a + xp.eye(A.shape[-1], dtype=A.dtype)
+    if left:
+        return _solved(name, a, B, (_same, _same), lambda da: triangle(da, offset))
+    return _solved(name, transposed(a), B, (transposed, transposed), lambda da: triangle(transposed(da), offset))
+
+
+@op("linalg")
+def linalg_pinv(A: Array, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Result:
+    """The pseudo-inverse P: A with its singular values inverted, those below max(atol, rtol · the greatest) dropped.
+
+    Args:
+        rtol: max(M, N) · eps unless atol is given.
+        hermitian: whether A is symmetric; its lower triangle is read then.
+
+    Shapes:  (..., M, N) -> (..., N, M)
+    Source:  the gradient is that of Golub & Pereyra 1973, eq. 4.12
+    """
+    name = "linalg.pinv"
+    expect_matrices(name, A)
+    xp = array_module(A)
+    if hermitian:
+        expect_square(name, A)
+        values, vectors = lapack(name, xp.linalg.eigh, A)
+        u, s, vt = vectors, values, transposed(vectors)
+    else:
+        u, s, vt = lapack(name, xp.linalg.svd, A, full_matrices=False)
+    kept = xp.abs(s) > cutoff(xp.abs(s), A.shape, atol, rtol)[..., None]
+    inverse = xp.where(kept, 1 / s, s.dtype.type(0))
+    p = times(name, transposed(vt) * inverse[..., None, :], transposed(u))
+
+    def backward(g: Array) -> tuple[Array]:
+        gt, pt = transposed(g), transposed(p)
+        k = times(name, gt, p)
+        k_pt = times(name, k, pt)
+        from_rows = times(name, pt, p, gt - times(name, k, A))
+        return (k_pt - transposed(times(name, p, k)) - times(name, A, p, k_pt) + from_rows,)
+
+    return p, backward
+
+
+def cutoff(sizes: Array, shape: tuple[int, ...], atol: Any, rtol: Any) -> Array:
+    """The size up to which a singular value counts as zero, for each matrix.
+
+    Shapes:  sizes (..., K) -> (...)
+    """
+    xp = array_module(sizes)
+    if rtol is None:
+        rtol = max(shape[-2:]) * np.finfo(sizes.dtype).eps if atol is None else 0.0
+    greatest = sizes.max(axis=-1) if sizes.shape[-1] else xp.zeros(sizes.shape[:-1], sizes.dtype)
+    return xp.maximum(xp.asarray(0.0 if atol is None else atol, sizes.dtype), greatest * xp.asarray(rtol, sizes.dtype))
+
+
+@op("")
+def matrix_rank(A: Array, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Result:
+    """How many singular values of each matrix exceed the cutoff.
+
+    Shapes:  (..., M, N) -> (...)
+    Dtypes:  int64
+    """
+    name = "linalg.matrix_rank"
+    expect_matrices(name, A)
+    xp = array_module(A)
+    if hermitian:
+        expect_square(name, A)
+        sizes = xp.abs(lapack(name, xp.linalg.eigvalsh, A))
+    else:
+        sizes = lapack(name, xp.linalg.svd, A, compute_uv=False)
+    return (sizes > cutoff(sizes, A.shape, atol, rtol)[..., None]).sum(axis=-1, dtype=np.int64), None

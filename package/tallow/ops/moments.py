@@ -1,0 +1,49 @@
+"""Variance and standard deviation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tallow.devices import array_module
+from tallow.ops.expect import expect_float
+from tallow.ops.reduction import Dims, axes_of, kept_shape, reduced_size
+from tallow.ops.table import Array, Result, Scalar, op
+
+
+def _variance(
+    input: Array, dim: Dims, correction: Scalar, keepdim: bool, name: str
+) -> tuple[Array, Callable[[Array], tuple[Array]]]:
+    """In two passes: one would subtract two large numbers from each other."""
+    expect_float(name, input)
+    axes = axes_of(input, dim, name)
+    kept = kept_shape(input, axes)
+    n = reduced_size(input, axes)
+    number = input.dtype.type  # division by a number of NumPy's gives inf or NaN where Python's would raise
+    mean = input.sum(axis=axes, keepdims=True) / number(n)
+    scale = number(1) / number(max(n - correction, 0))
+    deviations = input - mean
+    value = (deviations * deviations).sum(axis=axes, keepdims=keepdim) * scale
+    return value, lambda g: ((input - mean) * (g.reshape(kept) * (2 * scale)),)
+
+
+@op("")
+def var(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = False) -> Result:
+    """Σ (x - mean)² / (n - correction) over `dim`.
+
+    Dtypes:  any float
+    Raises:  DtypeError
+    """
+    return _variance(input, dim, correction, keepdim, "var")
+
+
+@op("")
+def std(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = False) -> Result:
+    """The square root of `var`; where it is zero its gradient counts as zero.
+
+    Dtypes:  any float
+    Raises:  DtypeError
+    """
+    variance, backward = _variance(input, dim, correction, keepdim, "std")
+    xp = array_module(input)
+    value = xp.sqrt(variance)
+    return value, lambda g: backward(xp.where(value == 0, value, g / (2 * value)))

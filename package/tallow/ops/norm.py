@@ -1,0 +1,50 @@
+"""Vector norms."""
+
+from __future__ import annotations
+
+import math
+
+from tallow.devices import array_module
+from tallow.ops.expect import expect_float
+from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape
+from tallow.ops.table import Array, Result, Scalar, op
+
+
+def _power(size: Array, ord: Scalar) -> Array:
+    return size if ord == 1 else size * size if ord == 2 else size**ord
+
+
+@op("linalg")
+def linalg_vector_norm(
+    x: Array, ord: Scalar = 2, dim: Dims = None, keepdim: bool = False, *, dtype: object = None
+) -> Result:
+    """(Σ |x|^ord)^(1/ord) over `dim`; for ±inf the greatest or least |x|, for 0 how many elements are not zero.
+
+    dx = sign(x) (|x| / y)^(ord - 1), and zero where y is zero
+
+    Dtypes:  any float; `dtype` converts the input first
+    Raises:  DtypeError; ShapeError for ord ±inf over nothing
+    """
+    expect_float("linalg.vector_norm", x)
+    xp = array_module(x)
+    size = xp.abs(x)
+    if math.isinf(ord):
+        value, backward = extreme_of(size, dim, keepdim, "linalg.vector_norm", "max" if ord > 0 else "min")
+        return value, lambda g: (xp.sign(x) * backward(g)[0],)
+    axes = axes_of(x, dim, "linalg.vector_norm")
+    if ord == 0:
+        return (x != 0).sum(axis=axes, dtype=x.dtype, keepdims=keepdim), lambda g: (x * g.dtype.type(0),)
+    kept = kept_shape(x, axes)
+    total = _power(size, ord).sum(axis=axes, keepdims=True)
+    y = total if ord == 1 else xp.sqrt(total) if ord == 2 else total ** (1 / ord)
+
+    def backward_of_sum(g: Array) -> tuple[Array]:
+        g = g.reshape(kept)
+        if ord == 1:
+            return (xp.sign(x) * g,)
+        scaled = xp.where(y == 0, y, g / y if ord == 2 else g * y ** (1 - ord))
+        if ord == 2:
+            return (x * scaled,)
+        return (xp.where(x == 0, x, xp.sign(x) * xp.abs(x) ** (ord - 1)) * scaled,)
+
+    return (y if keepdim else y.reshape([n for i, n in enumerate(x.shape) if i not in axes])), backward_of_sum

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tallow import devices
-from tallow.errors import DeviceError
+from tallow.errors import DeviceError, ShapeError
 from tallow.kernels.table import PREFERENCE
 
 
@@ -27,7 +27,10 @@ class MetaArray(np.ndarray[Any, Any]):
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:
-    return np.broadcast_to(np.zeros((), dtype), shape).view(MetaArray)
+    try:
+        return np.broadcast_to(np.zeros((), dtype), shape).view(MetaArray)
+    except ValueError as error:
+        raise ShapeError(f"a tensor of shape {shape} exceeds what this platform can address: {error}") from error
 
 
 def _no_data(what: str) -> DeviceError:

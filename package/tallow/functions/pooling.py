@@ -1,0 +1,170 @@
+"""Pooling: for one, two and three dims, the same functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tallow.apply import apply
+from tallow.errors import ShapeError
+from tallow.offer import offer
+from tallow.ops import pooling
+from tallow.ops.windows import IntOrInts, sizes
+from tallow.tensor import Tensor
+
+Function = Callable[..., Any]
+
+
+def _named(places: str, name: str) -> Callable[[Function], Function]:
+    def put(function: Function) -> Function:
+        function.__name__ = function.__qualname__ = name
+        return offer(places)(function)
+
+    return put
+
+
+def _offer(dims: int) -> None:
+    """Offer all functions of so many dims."""
+    both_if_1d = "tl F" if dims == 1 else "F"  # as in PyTorch
+
+    @_named("tl F", f"max_pool{dims}d")
+    def max_pool(
+        input: Tensor,
+        kernel_size: IntOrInts,
+        stride: IntOrInts | None = None,
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        """The maximum of each window; padding counts as -∞.
+
+        Args:
+            stride: kernel_size if None.
+            ceil_mode: the last window may reach over the end.
+            return_indices: return the maxima, and where each lies in the flattened spatial dims of the input.
+
+        Shapes:  input (N, C, *spatial) or (C, *spatial) -> (N, C, *out) or (C, *out)
+        """
+        made = pooling.max_pool_with_indices if return_indices else pooling.max_pool
+        return apply(made, input, dims, kernel_size, stride, padding, dilation, ceil_mode)
+
+    @_named(both_if_1d, f"max_pool{dims}d_with_indices")
+    def max_pool_with_indices(
+        input: Tensor,
+        kernel_size: IntOrInts,
+        stride: IntOrInts | None = None,
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        ceil_mode: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """The maxima of windows, and where each lies in the flattened spatial dims of the input."""
+        return apply(pooling.max_pool_with_indices, input, dims, kernel_size, stride, padding, dilation, ceil_mode)
+
+    @_named("F", f"max_unpool{dims}d")
+    def max_unpool(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: IntOrInts,
+        stride: IntOrInts | None = None,
+        padding: IntOrInts = 0,
+        output_size: Any = None,
+    ) -> Tensor:
+        """Zeros, with the input's elements at the places that max pooling took them from.
+
+        Args:    output_size: that of the pooling's input, with or without N and C; the smallest possible if None
+        """
+        name = f"max_unpool{dims}d"
+        if input.ndim not in (dims + 1, dims + 2):
+            raise ShapeError(f"{name}: expected (N, C, *spatial) or (C, *spatial), got {tuple(input.shape)}")
+        kernel = sizes(name, "kernel_size", kernel_size, dims, 1)
+        steps = kernel if stride is None else sizes(name, "stride", stride, dims, 1)
+        pads = sizes(name, "padding", padding, dims, 0)
+        spatial = input.array.shape[-dims:]
+        default = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(spatial, steps, kernel, pads, strict=True)]
+        size = default if output_size is None else [int(n) for n in output_size][-dims:]
+        if len(size) != dims or any(not d - s < n < d + s for n, d, s in zip(size, default, steps, strict=True)):
+            raise ShapeError(
+                f"{name}: invalid output_size {output_size}; expected {default}, give or take less than {steps}"
+            )
+        return apply(pooling.max_unpool, input, indices, dims, size)
+
+    @_named("F", f"lp_pool{dims}d")
+    def lp_pool(
+        input: Tensor,
+        norm_type: float,
+        kernel_size: IntOrInts,
+        stride: IntOrInts | None = None,
+        ceil_mode: bool = False,
+    ) -> Tensor:
+        """(Σ x^p)^(1/p) of each window, p = norm_type."""
+        count = 1
+        for n in sizes(f"lp_pool{dims}d", "kernel_size", kernel_size, dims, 1):
+            count *= n
+        mean = apply(pooling.avg_pool, input.pow(norm_type), dims, kernel_size, stride, 0, ceil_mode)
+        return (mean.sign() * mean.abs() * count).pow(1 / norm_type)
+
+    @_named(both_if_1d, f"adaptive_avg_pool{dims}d")
+    def adaptive_avg_pool(input: Tensor, output_size: IntOrInts | None) -> Tensor:
+        """Means over windows chosen so that the output has `output_size`, None meaning the input's.
+
+        Window i reaches from ⌊i · in / out⌋ to ⌈(i + 1) · in / out⌉.
+
+        Shapes:  input (N, C, *spatial) or (C, *spatial) -> the same with spatial dims output_size
+        """
+        return apply(pooling.adaptive_avg_pool, input, dims, output_size)
+
+    @_named("F", f"adaptive_max_pool{dims}d")
+    def adaptive_max_pool(input: Tensor, output_size: IntOrInts | None, return_indices: bool = False) -> Any:
+        """Maxima over windows chosen so that the output has `output_size`; see adaptive_avg_pool."""
+        y, places = apply(pooling.adaptive_max_pool, input, dims, output_size)
+        return (y, places) if return_indices else y
+
+    @_named("F", f"adaptive_max_pool{dims}d_with_indices")
+    def adaptive_max_pool_with_indices(input: Tensor, output_size: IntOrInts | None) -> tuple[Tensor, Tensor]:
+        return apply(pooling.adaptive_max_pool, input, dims, output_size)
+
+
+@_named("tl F", "avg_pool1d")
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window; see avg_pool2d."""
+    return apply(pooling.avg_pool, input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def _offer_avg_pool(dims: int) -> None:
+    @_named("F", f"avg_pool{dims}d")
+    def avg_pool(
+        input: Tensor,
+        kernel_size: IntOrInts,
+        stride: IntOrInts | None = None,
+        padding: IntOrInts = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        """The mean of each window.
+
+        Args:
+            stride: kernel_size if None.
+            ceil_mode: the last window may reach over the end.
+            count_include_pad: the zeros that are padded count as elements.
+            divisor_override: divide by this instead of by the number of elements.
+
+        Shapes:  input (N, C, *spatial) or (C, *spatial) -> (N, C, *out) or (C, *out)
+        """
+        return apply(
+            pooling.avg_pool, input, dims, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+
+
+for _dims in (1, 2, 3):
+    _offer(_dims)
+for _dims in (2, 3):
+    _offer_avg_pool(_dims)

@@ -1,0 +1,418 @@
+"""Pooling over any number of dims, one dim after the other.
+
+The maximum of a box is the maximum along one dim of the maxima along the next, and sums are the same; so each dim is
+pooled by itself, with as many passes over the data as its window is long. Going from the last dim to the first, ties
+fall to the element that comes first in memory, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.errors import DtypeError, ShapeError
+from tallow.ops.accumulate import add_at
+from tallow.ops.resampling import even_windows, mean_taps
+from tallow.ops.table import Array, Index, Result, op
+from tallow.ops.windows import IntOrInts, sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The windows along one dim: `out` of them, `stride` apart, each of `kernel` elements `dilation` apart.
+
+    `size` is the length of the dim, and `before`, `after` what is padded; `after` may exceed the padding that was asked
+    for where ceil_mode lets the last window reach over the end.
+    """
+
+    axis: int  # negative
+    size: int
+    kernel: int
+    stride: int
+    dilation: int
+    padding: int
+    out: int
+
+    @property
+    def after(self) -> int:
+        reach = (self.out - 1) * self.stride + self.dilation * (self.kernel - 1) + 1
+        return max(0, reach - self.size - self.padding)
+
+    def at(self, i: int) -> tuple[Any, ...]:
+        """The index of the i-th element of every window, in the padded array."""
+        start = i * self.dilation
+        return self._along(slice(start, start + self.stride * (self.out - 1) + 1, self.stride))
+
+    def pad(self, x: Array, value: float) -> Array:
+        if not self.padding and not self.after:
+            return x
+        shape = list(x.shape)
+        shape[self.axis] += self.padding + self.after
+        padded = array_module(x).full(shape, value, x.dtype)
+        padded[self.middle()] = x
+        return padded
+
+    def middle(self) -> tuple[Any, ...]:
+        """The index of what was there before padding."""
+        return self._along(slice(self.padding, self.padding + self.size))
+
+    def _along(self, part: slice) -> tuple[Any, ...]:
+        return ..., part, *[slice(None)] * (-1 - self.axis)
+
+    def padded_zeros(self, g: Array) -> Array:
+        """Zeros for the gradient of the padded array, from that of the pooled one."""
+        shape = list(g.shape)
+        shape[self.axis] = self.size + self.padding + self.after
+        return array_module(g).zeros(shape, g.dtype)
+
+
+def axes_of(
+    name: str,
+    shape: Sequence[int],
+    dims: int,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None,
+    padding: IntOrInts,
+    dilation: IntOrInts,
+    ceil_mode: bool,
+) -> list[Axis]:
+    """The windows along each of the last `dims` dims.
+
+    Raises: ShapeError for another number of dims, too much padding, and inputs smaller than a window.
+    """
+    if len(shape) not in (dims + 1, dims + 2):
+        raise ShapeError(f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got {tuple(shape)}")
+    kernel = sizes(name, "kernel_size", kernel_size, dims, 1)
+    steps = kernel if stride is None or stride in ((), []) else sizes(name, "stride", stride, dims, 1)
+    pads = sizes(name, "padding", padding, dims, 0)
+    apart = sizes(name, "dilation", dilation, dims, 1)
+    axes = []
+    for i, (k, s, p, d) in enumerate(zip(kernel, steps, pads, apart, strict=True)):
+        size = shape[i - dims]
+        if p > (d * (k - 1) + 1) // 2:
+            raise ShapeError(f"{name}: padding {pads} should be at most half of the kernel size {kernel}")
+        room = size + 2 * p - d * (k - 1) - 1
+        out = (-(-room // s) if ceil_mode else room // s) + 1
+        if ceil_mode and (out - 1) * s >= size + p:  # the last window must not begin in the padding behind
+            out -= 1
+        if out < 1:
+            raise ShapeError(f"{name}: input {tuple(shape)} is too small for kernel_size {kernel}: output size {out}")
+        axes.append(Axis(i - dims, size, k, s, d, p, out))
+    return axes
+
+
+def require_float(name: str, input: Array) -> None:
+    if input.dtype.kind != "f":
+        raise DtypeError(f"{name}: not defined for {input.dtype}", mend="convert with .float()")
+
+
+# ------------------------------------------------------------------------------------------------------------ maxima
+
+
+def lowest(x: Array) -> float:
+    """What no element lies below."""
+    return -np.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min)
+
+
+def _require_number(name: str, input: Array) -> None:
+    if input.dtype.kind == "b":
+        raise DtypeError(f"{name}: not defined for bool", mend="convert with .float()")
+
+
+def _axis_max(x: Array, axis: Axis) -> Array:
+    """The maximum of each window of a padded array."""
+    xp = array_module(x)
+    y = x[axis.at(0)].copy()
+    for i in range(1, axis.kernel):
+        xp.maximum(y, x[axis.at(i)], out=y)
+    return y
+
+
+def _axis_max_backward(x: Array, axis: Axis, g: Array) -> Array:
+    """The gradient of the array before padding: g goes to the first of the largest."""
+    x = axis.pad(x, lowest(x))
+    y = _axis_max(x, axis)
+    d = axis.padded_zeros(g)
+    open_ = array_module(x).ones(y.shape, bool)
+    for i in range(axis.kernel):
+        hit = (x[axis.at(i)] == y) & open_
+        d[axis.at(i)] += g * hit
+        open_ &= ~hit
+    return d[axis.middle()]
+
+
+def _axis_argmax(x: Array, axis: Axis) -> tuple[Array, Array]:
+    """The maximum of each window, and where along the dim it lies."""
+    xp = array_module(x)
+    x = axis.pad(x, lowest(x))
+    y = x[axis.at(0)].copy()
+    place = xp.zeros(y.shape, np.int64)
+    for i in range(1, axis.kernel):
+        new = x[axis.at(i)]
+        larger = (new > y) | (new != new)  # NaN is the largest, and the last of several counts
+        xp.copyto(y, new, where=larger)
+        xp.copyto(place, i, where=larger)
+    start = xp.arange(axis.out, dtype=np.int64) * axis.stride - axis.padding
+    place = place * axis.dilation + start.reshape(-1, *[1] * (-1 - axis.axis))
+    return y, xp.clip(place, 0, axis.size - 1)  # a window that is -∞ throughout has its maximum in the padding
+
+
+@op("")
+def max_pool(
+    input: Array,
+    dims: int,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
+    ceil_mode: bool = False,
+) -> Result:
+    """The maximum of each window over the last `dims` dims. Padding counts as -∞.
+
+    Nothing but the input is kept for backward, which finds the maxima again.
+    """
+    name = f"max_pool{dims}d"
+    _require_number(name, input)
+    axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
+
+    def stages() -> list[Array]:
+        """The input, and what it is after each dim, last dim first."""
+        done = [input]
+        for axis in reversed(axes):
+            done.append(_axis_max(axis.pad(done[-1], lowest(input)), axis))
+        return done
+
+    def backward(g: Array) -> tuple[Array]:
+        *before, _ = stages()
+        for axis, x in zip(axes, reversed(before), strict=True):
+            g = _axis_max_backward(x, axis, g)
+        return (g,)
+
+    return stages()[-1], backward
+
+
+@op("")
+def max_pool_with_indices(
+    input: Array,
+    dims: int,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
+    ceil_mode: bool = False,
+) -> Result:
+    """As max_pool, and where the maxima lie: places in the flattened last `dims` dims of the input."""
+    name = f"max_pool{dims}d"
+    _require_number(name, input)
+    axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
+    xp = array_module(input)
+    y, place = input, xp.zeros(input.shape, np.int64)
+    scale = 1
+    for axis in reversed(axes):
+        y, along = _axis_argmax(y, axis)
+        place = along * scale + xp.take_along_axis(place, along, axis.axis)  # the later dims' choice at this place
+        scale *= axis.size
+    return (y, place), _scatter_backward(input.shape, dims, place)
+
+
+def _scatter_backward(shape: tuple[int, ...], dims: int, place: Array) -> Any:
+    """The backward of taking the elements at `place`, in the flattened last `dims` dims of `shape`."""
+
+    def backward(g: Array, _: Any = None) -> tuple[Array]:
+        d = array_module(g).zeros(shape, g.dtype)
+        flat = _flat_places(place, shape, dims)
+        add_at(d.reshape(-1), (flat.reshape(-1),), g.reshape(-1))
+        return (d,)
+
+    return backward
+
+
+def _flat_places(place: Array, shape: tuple[int, ...], dims: int) -> Array:
+    """Places in the flattened last `dims` dims as places in the whole flattened array."""
+    planes = place.reshape(int(np.prod(shape[:-dims])), -1)
+    size = int(np.prod(shape[-dims:]))
+    return planes + array_module(place).arange(len(planes), dtype=np.int64)[:, None] * size
+
+
+@op("")
+def max_unpool(input: Array, indices: Index, dims: int, output_size: Sequence[int]) -> Result:
+    """Zeros of `output_size` in the last `dims` dims, with the input's elements at `indices`."""
+    name = f"max_unpool{dims}d"
+    if indices.dtype != np.int64:
+        raise DtypeError(f"{name}: indices must be int64, not {indices.dtype}", mend="pass those of the pooling")
+    if indices.shape != input.shape:
+        raise ShapeError(f"{name}: indices {tuple(indices.shape)} and input {tuple(input.shape)} differ")
+    shape = (*input.shape[:-dims], *output_size)
+    size = int(np.prod(output_size))
+    if indices.size and not (int(indices.min()) >= 0 and int(indices.max()) < size):
+        raise ShapeError(f"{name}: an index lies outside the output of size {tuple(output_size)}")
+    flat = _flat_places(indices, shape, dims)
+    y = array_module(input).zeros(shape, input.dtype)
+    y.reshape(-1)[flat.reshape(-1)] = input.reshape(-1)
+    return y, lambda g: (g.reshape(-1)[flat].reshape(indices.shape),)
+
+
+# ------------------------------------------------------------------------------------------------------------- means
+
+
+@op("")
+def avg_pool(
+    input: Array,
+    dims: int,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Result:
+    """The mean of each window over the last `dims` dims.
+
+    Args:
+        count_include_pad: the zeros that were asked for count as elements; those that ceil_mode adds never do.
+        divisor_override: divide sums by this instead of by the number of elements.
+    """
+    name = f"avg_pool{dims}d"
+    require_float(name, input)
+    if divisor_override == 0:
+        raise ShapeError(f"{name}: divisor must not be zero")
+    axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, 1, ceil_mode)
+    xp = array_module(input)
+    factors = []
+    for i, axis in enumerate(axes):
+        if divisor_override is None:
+            factors.append(xp.asarray(1 / _counts(axis, count_include_pad), input.dtype))
+        else:
+            factors.append(input.dtype.type(1 / divisor_override if i == 0 else 1))
+
+    y = input
+    for axis, factor in zip(reversed(axes), reversed(factors), strict=True):
+        y = _axis_sum(axis.pad(y, 0), axis)
+        y *= factor
+
+    def backward(g: Array) -> tuple[Array]:
+        for axis, factor in zip(axes, factors, strict=True):
+            g = _axis_sum_backward(g * factor, axis)
+        return (g,)
+
+    return y, backward
+
+
+def _counts(axis: Axis, include_padding: bool) -> np.ndarray[Any, Any]:
+    """The number of elements in each window, shaped to divide along the dim."""
+    start = np.arange(axis.out, dtype=np.int64) * axis.stride - axis.padding
+    stop = np.minimum(start + axis.kernel, axis.size + axis.padding)
+    if not include_padding:
+        start, stop = np.maximum(start, 0), np.minimum(stop, axis.size)
+    return (stop - start).reshape(-1, *[1] * (-1 - axis.axis))
+
+
+def _axis_sum(x: Array, axis: Axis) -> Array:
+    y = x[axis.at(0)].copy()
+    for i in range(1, axis.kernel):
+        y += x[axis.at(i)]
+    return y
+
+
+def _axis_sum_backward(g: Array, axis: Axis) -> Array:
+    d = axis.padded_zeros(g)
+    for i in range(axis.kernel):
+        d[axis.at(i)] += g
+    return d[axis.middle()]
+
+
+# ---------------------------------------------------------------------------------------------------------- adaptive
+
+
+OutputSize = Sequence[int | None] | int | None
+
+
+def _adaptive_sizes(name: str, input: Array, dims: int, output_size: OutputSize) -> list[int]:
+    if input.ndim not in (dims + 1, dims + 2):
+        raise ShapeError(
+            f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got {tuple(input.shape)}"
+        )
+    require_float(name, input)
+    spatial = input.shape[-dims:]
+    wanted = [output_size] * dims if isinstance(output_size, int) or output_size is None else list(output_size)
+    found = [n if w is None else w for n, w in zip(spatial, wanted, strict=False)]
+    if len(wanted) != dims or min(found) < 0:
+        raise ShapeError(f"{name}: output_size must be an int or {dims} ints or None, none negative, got {output_size}")
+    if 0 in spatial:
+        raise ShapeError(f"{name}: input {tuple(input.shape)} has an empty spatial dim")
+    return found
+
+
+@op("")
+def adaptive_avg_pool(input: Array, dims: int, output_size: OutputSize) -> Result:
+    """Means over windows that divide each of the last `dims` dims as evenly as they can."""
+    out = _adaptive_sizes(f"adaptive_avg_pool{dims}d", input, dims, output_size)
+    spatial = input.shape[-dims:]
+    y = input
+    for axis in range(-1, -dims - 1, -1):
+        y = _axis_mean(y, axis, out[axis])
+
+    def backward(g: Array) -> tuple[Array]:
+        for axis in range(-dims, 0):
+            g = _axis_mean_backward(g, axis, spatial[axis])
+        return (g,)
+
+    return y, backward
+
+
+def _axis_mean(x: Array, axis: int, out: int) -> Array:
+    size = x.shape[axis]
+    if size == out or not out:
+        return x[(..., slice(out), *[slice(None)] * (-1 - axis))]
+    if size % out:
+        return mean_taps(size, out).apply(x, axis)
+    lead = x.ndim + axis
+    return x.reshape(*x.shape[:lead], out, size // out, *x.shape[lead + 1 :]).mean(axis=axis)
+
+
+def _axis_mean_backward(g: Array, axis: int, size: int) -> Array:
+    xp = array_module(g)
+    out = g.shape[axis]
+    if size == out:
+        return g
+    if not out:
+        return xp.zeros((*g.shape[: g.ndim + axis], size, *g.shape[g.ndim + axis + 1 :]), g.dtype)
+    if size % out:
+        return mean_taps(size, out).transposed().apply(g, axis)
+    return xp.repeat(g / (size // out), size // out, axis=axis)
+
+
+@op("")
+def adaptive_max_pool(input: Array, dims: int, output_size: OutputSize) -> Result:
+    """Maxima over such windows, and where they lie in the flattened last `dims` dims of the input."""
+    out = _adaptive_sizes(f"adaptive_max_pool{dims}d", input, dims, output_size)
+    xp = array_module(input)
+    y, place = input, xp.zeros(input.shape, np.int64)
+    scale = 1
+    for axis in range(-1, -dims - 1, -1):
+        y, along = _axis_even_argmax(y, axis, out[axis])
+        place = along * scale + xp.take_along_axis(place, along, axis)
+        scale *= input.shape[axis]
+    return (y, place), _scatter_backward(input.shape, dims, place)
+
+
+def _axis_even_argmax(x: Array, axis: int, out: int) -> tuple[Array, Array]:
+    xp = array_module(x)
+    if not out:
+        empty = x[(..., slice(0), *[slice(None)] * (-1 - axis))]
+        return empty, xp.zeros(empty.shape, np.int64)
+    start, stop = (xp.asarray(edges) for edges in even_windows(x.shape[axis], out))
+    tail = [1] * (-1 - axis)
+    y = xp.take(x, start, axis=axis)
+    place = xp.zeros(y.shape, np.int64) + start.reshape(-1, *tail)
+    for i in range(1, int((stop - start).max())):
+        at = xp.minimum(start + i, stop - 1)
+        new = xp.take(x, at, axis=axis)
+        larger = (new > y) | (new != new)
+        xp.copyto(y, new, where=larger)
+        xp.copyto(place, at.reshape(-1, *tail), where=larger)
+    return y, place

@@ -1,0 +1,70 @@
+"""Weighted sums of a few elements along an axis: interpolation, and pooling whose windows differ in length.
+
+What is summed depends on sizes alone, so it is worked out once, on the host. The gradient is a sum of the same kind:
+of those outputs in which an element took part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.dtypes import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Taps:
+    """y[i] = Σ_t weight[t, i] · x[index[t, i]] along one axis of length `size`.
+
+    Shapes:  index, weight (taps, outputs)
+    """
+
+    index: np.ndarray[Any, np.dtype[np.int64]]
+    weight: np.ndarray[Any, np.dtype[np.float64]]
+    size: int
+
+    def transposed(self) -> Taps:
+        """The gradient of x from that of y."""
+        outputs = np.broadcast_to(np.arange(self.index.shape[1], dtype=np.int64), self.index.shape)
+        used = self.weight != 0
+        source, output, weight = self.index[used], outputs[used], self.weight[used]
+        order = np.argsort(source, kind="stable")
+        source, output, weight = source[order], output[order], weight[order]
+        counts = np.bincount(source, minlength=self.size)
+        rank = np.arange(len(source)) - (np.cumsum(counts) - counts)[source]
+        shape = (max(1, int(counts.max(initial=0))), self.size)
+        index, weights = np.zeros(shape, np.int64), np.zeros(shape)
+        index[rank, source], weights[rank, source] = output, weight
+        return Taps(index, weights, self.index.shape[1])
+
+    def apply(self, x: Array, axis: int) -> Array:
+        """Shapes: `axis`, which is negative, has the length of the outputs instead"""
+        xp = array_module(x)
+        tail = [1] * (-1 - axis)
+        y = None
+        for index, weight in zip(self.index, self.weight, strict=True):
+            part = xp.take(x, xp.asarray(index), axis=axis)
+            if (weight != 1).any():
+                part *= xp.asarray(weight, x.dtype).reshape(-1, *tail)
+            if y is None:
+                y = part
+            else:
+                y += part
+        return y
+
+
+def mean_taps(size: int, out: int) -> Taps:
+    """Means over windows that divide `size` as evenly as they can; see `even_windows`."""
+    start, stop = even_windows(size, out)
+    length = stop - start
+    place = np.arange(int(length.max()), dtype=np.int64)[:, None]
+    return Taps(np.minimum(start + place, stop - 1), np.where(place < length, 1 / length, 0.0), size)
+
+
+def even_windows(size: int, out: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Start and end of each of `out` windows over `size` elements: ⌊i · size / out⌋ to ⌈(i + 1) · size / out⌉."""
+    i = np.arange(out, dtype=np.int64)
+    return i * size // out, -(-(i + 1) * size // out)

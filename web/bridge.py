@@ -1,10 +1,6 @@
-"""The worker's side of Python: what python.js calls. The demo's own Python is the module `app`, whose class `Demo` has
+"""The worker's side of Python: what python.js calls.
 
-check(name: str, head: bytes, size: int | None) -> int | None   the size of the file, or None if only its end tells;
-                                                                raises if it is useless, before it is read
-load(files: dict[str, uint8 array]) -> dict                     takes the files whole; returns what the page shows
-unload()                                                        forgets what `load` made: its memory is needed
-generate(**options) -> Iterator[tuple[str, dict[str, float]]]   text as it is made, and numbers about it
+The demo's own Python is the module `app`, whose class `Demo` is made once and has the methods of `Demo` below.
 """
 
 from __future__ import annotations
@@ -14,13 +10,28 @@ import platform
 import sys
 import time
 import traceback
+from collections.abc import Generator
+from typing import Any, Protocol
 
-import app
 import numpy as np
 import numpy.typing as npt
 
 import tallow
 from tallow.errors import TallowError
+
+
+class Demo(Protocol):
+    """What a demo defines in its app.py."""
+
+    def check(self, name: str, head: bytes, size: int | None) -> int | None:
+        """The size of the file `name` if its first bytes tell it. Raises if it is useless, before it is read."""
+
+    def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
+        """Take the files, whole; return what the page shows. If it raises, what was loaded before is still there."""
+
+    def generate(self, **options: Any) -> Generator[tuple[str, dict[str, float]]]:
+        """Text as it is made, each piece with numbers about all so far."""
+
 
 # Grown files start here, when neither the server nor the file's head tells its size.
 FIRST_ROOM_BYTES = 1 << 20
@@ -29,7 +40,7 @@ FIRST_ROOM_BYTES = 1 << 20
 class Files:
     """Files on their way into memory, one after the other, each straight into the one array that tensors will view."""
 
-    def __init__(self, demo: app.Demo) -> None:
+    def __init__(self, demo: Demo) -> None:
         self._demo = demo
         self._done: dict[str, npt.NDArray[np.uint8]] = {}
         self._name = ""
@@ -39,9 +50,11 @@ class Files:
     def begin(self, name: str, head: bytes, size: int | None = None) -> None:
         """Start a file whose first bytes are `head`; its size may be unknown."""
         size = self._demo.check(name, bytes(head), size) or size
+        try:
+            self._array = np.empty(size or FIRST_ROOM_BYTES, dtype=np.uint8)
+        except ValueError as error:  # more than there are addresses
+            raise MemoryError(f"{name}: {size} bytes") from error
         self._name, self._filled = name, 0
-        self._demo.unload()
-        self._array = np.empty(size or FIRST_ROOM_BYTES, dtype=np.uint8)
 
     def room(self, n: int) -> npt.NDArray[np.uint8]:
         """The place of the next n bytes."""
@@ -66,9 +79,9 @@ class Files:
 
 
 class Stream:
-    """A run of `Demo.generate`, taken in slices of time."""
+    """A run of `generate`, taken in slices of time."""
 
-    def __init__(self, demo: app.Demo, options: str) -> None:
+    def __init__(self, demo: Demo, options: str) -> None:
         self._steps = demo.generate(**json.loads(options))
         self._error: Exception | None = None
 

@@ -45,10 +45,16 @@ export async function boot(site, app, onStep) {
   const folder = "/home/pyodide/";
   pyodide.FS.writeFile(`${folder}bridge.py`, bridgeCode);
   pyodide.FS.writeFile(`${folder}app.py`, appCode);
-  const bridge = pyodide.pyimport("bridge");
-  const demo = pyodide.pyimport("app").Demo();
-  clock.lap("import");
-  return new Python(pyodide, bridge, demo, clock.laps);
+  try {
+    const bridge = pyodide.pyimport("bridge");
+    const demo = pyodide.pyimport("app").Demo();
+    clock.lap("import");
+    return new Python(pyodide, bridge, demo, clock.laps);
+  } catch (error) {
+    // The last line of a traceback says what happened.
+    const details = String(error);
+    throw new Problem("ImportError", `The demo's Python does not run: ${details.trim().split("\n").pop()}`, null, details);
+  }
 }
 
 export class Python {

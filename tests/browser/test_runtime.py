@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
-
 from tests.browser.conftest import START_MS
 from tests.browser.host import Host, hosting
 
@@ -248,7 +247,9 @@ def test_offline(runtime: Page, host: Host) -> None:
     load(runtime, model=host.url("plain/other"))
     runtime.context.set_offline(True)
     try:
-        assert load(runtime, model=host.url("plain/other"))["info"]["model"] == loaded(OTHER), "what is kept still loads"
+        assert load(runtime, model=host.url("plain/other"))["info"]["model"] == loaded(OTHER), (
+            "what is kept still loads"
+        )
         result = load(runtime, model=host.url("plain/data"))
         assert result["error"] == "DownloadError"
         assert "offline" in result["message"]

@@ -20,6 +20,7 @@ const page = {
   progress: element("progress", HTMLElement),
   progressBar: element("progress-bar", HTMLProgressElement),
   progressText: element("progress-text", HTMLElement),
+  choices: element("choices", HTMLDetailsElement),
   presets: element("presets", HTMLElement),
   modelFile: element("model-file", HTMLInputElement),
   tokenizerFile: element("tokenizer-file", HTMLInputElement),
@@ -43,14 +44,17 @@ const page = {
   drop: element("drop", HTMLElement),
 };
 
-/** One job at a time on the model; a new one ends the one before. */
+/** Loads models and tells stories, one of each at a time. */
 class Storyteller {
   #runtime = Runtime.create();
   /** @type {Promise<Started>} */
   #started;
-  /** @type {Promise<boolean> | null}  whether the model that is loading, or was loaded last, can be used */
-  #model = null;
-  #loading = new AbortController();
+  /** @type {{ name: string, description: string } | null}  the model in memory; one that cannot be loaded leaves it there */
+  #current = null;
+  /** @type {Choice | null}  what was last asked for, whatever became of it */
+  #choice = null;
+  /** @type {{ controller: AbortController, done: Promise<boolean> } | null} */
+  #loading = null;
   /** @type {AbortController | null} */
   #writing = null;
   #numbers = new Numbers();
@@ -60,10 +64,9 @@ class Storyteller {
     this.#started.then(
       (started) => {
         this.#numbers.start(started);
-        if (!this.#model) {
-          hideProgress();
-          say("Python is ready. Choose a model.");
-        }
+        if (this.#loading) return;
+        hideProgress();
+        say("Python is ready. Choose a model.");
       },
       (error) => {
         hideProgress();
@@ -73,42 +76,52 @@ class Storyteller {
     );
   }
 
-  /** @param {Choice} choice */
+  /** Load a model in place of the one that is loading or loaded. @param {Choice} choice */
   load(choice) {
-    this.#loading.abort();
-    this.#writing?.abort();
-    this.#loading = new AbortController();
-    this.#model = this.#load(choice, this.#loading.signal);
+    this.#abort();
+    this.#choice = choice;
+    const controller = new AbortController();
+    const loading = { controller, done: this.#load(choice, controller.signal) };
+    this.#loading = loading;
+    loading.done.finally(() => {
+      if (this.#loading !== loading) return; // another load has taken over the page
+      this.#loading = null;
+      hideProgress();
+      page.modelName.textContent = this.#current?.description ?? "None. Choose a model and its tokenizer.";
+      markPreset(this.#current?.name ?? null);
+      showKept();
+    });
   }
 
-  /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>} */
+  /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>} whether it can be used */
   async #load({ name, model, tokenizer }, signal) {
     hide(page.error);
     say(`Loading ${name}`);
     page.modelName.textContent = `Loading ${name}`;
     markPreset(null);
     try {
-      await this.#started;
+      await Promise.race([this.#started, aborted(signal)]);
+    } catch {
+      if (signal.aborted) say("Loading stopped.");
+      return false; // when Python did not start, the page says so already
+    }
+    try {
       const loaded = await this.#runtime.load({ model, tokenizer }, { onProgress: showProgress, signal });
-      this.#numbers.load(loaded);
       const { layers, width, context, parameters } = loaded.info;
-      page.modelName.textContent =
-        `${name}: ${count(parameters)} parameters, ${layers} layers of ${width}, context of ${context} tokens`;
-      markPreset(name);
+      const description = `${name}: ${count(parameters)} parameters, ${layers} layers of ${width}, context of ${context} tokens`;
+      this.#current = { name, description };
+      this.#numbers.load(loaded);
+      // On a phone the choices would keep the story off the screen.
+      if (matchMedia("(max-width: 60rem)").matches) page.choices.open = false;
       say(loaded.notice ?? "Ready.");
       return true;
     } catch (error) {
-      if (signal.aborted && this.#loading.signal !== signal) return false; // another load has taken over the page
-      page.modelName.textContent = "None. Choose a model and its tokenizer.";
       if (signal.aborted) say("Loading stopped.");
-      else if (await this.#started.catch(() => null)) {
+      else {
         say(`${name} could not be loaded.`);
         show(error);
       }
       return false;
-    } finally {
-      if (this.#loading.signal === signal) hideProgress();
-      await showKept();
     }
   }
 
@@ -117,14 +130,17 @@ class Storyteller {
     if (this.#writing) return say("The story is being written; stop it first to begin another.");
     hide(page.error);
     const controller = new AbortController();
-    this.#writing = controller;
     try {
       const options = readOptions();
-      if (!this.#model) throw new Problem("NothingLoaded", "There is no model yet.", "Choose a model and its tokenizer first.");
       page.output.replaceChildren();
-      say("The story begins when the model is loaded.");
-      const usable = await Promise.race([this.#model, aborted(controller.signal)]);
-      if (!usable) return; // why not is on the page already
+      if (!this.#current && !this.#loading && this.#choice) this.load(this.#choice); // it was stopped, or failed
+      this.#writing = controller;
+      if (this.#loading) {
+        say("The story begins when the model is loaded.");
+        const usable = await Promise.race([this.#loading.done, aborted(controller.signal)]);
+        if (!usable) return; // why not is on the page already
+      }
+      if (!this.#current) throw new Problem("NothingLoaded", "There is no model yet.", "Choose a model and its tokenizer first.");
       await this.#write(options, controller.signal);
       say("Done.");
     } catch (error) {
@@ -161,58 +177,67 @@ class Storyteller {
     }
   }
 
+  /** Stop whatever is loading or being written. */
   stop() {
-    if (this.#writing) this.#writing.abort();
-    else if (!page.progress.hidden && this.#model) this.#loading.abort();
-    else say("Nothing is running.");
+    if (!this.#loading && !this.#writing) say("Nothing is running.");
+    this.#abort();
+  }
+
+  #abort() {
+    this.#loading?.controller.abort();
+    this.#writing?.abort();
   }
 }
 
-/** What the page measures: where the time goes, and how fast the model writes. */
+/** What the page measures: how fast the model writes, and where the time before went. */
 class Numbers {
   /** @type {Map<string, string>} */
-  #rows = new Map();
-  #firstWordShown = false;
+  #shown = new Map();
 
   /** @param {Started} started */
   start({ tallow, python, seconds }) {
-    const parts = Object.entries(seconds).map(([name, value]) => `${name} ${value.toFixed(1)}`);
-    this.#set("Page to Python", `${(performance.now() / 1000).toFixed(1)} s`);
-    this.#set("of which", parts.join(", "));
-    this.#set("Versions", `tallow ${tallow}, Python ${python}`);
+    this.#show("Python and NumPy", `${seconds.python.toFixed(1)} s`);
+    this.#show("import tallow", `${seconds.import.toFixed(1)} s`);
+    this.#show("Page to Python", secondsSinceOpening());
+    this.#show("Versions", `tallow ${tallow}, Python ${python}`);
   }
 
   /** @param {Loaded} loaded */
   load({ info, bytes, seconds }) {
-    this.#set("Model load", `${seconds.toFixed(2)} s, ${megabytes(bytes)}`);
-    this.#set("Kernels", info.kernels);
+    this.#show("Model load", `${seconds.toFixed(2)} s, ${megabytes(bytes)}`);
+    this.#show("Kernels", info.kernels);
   }
 
   /** @param {Record<string, number>} stats */
   write({ tokens, tokens_s, prompt_tokens, prompt_s }) {
-    if (tokens && !this.#firstWordShown) {
-      this.#firstWordShown = true;
-      this.#set("Page to first word", `${(performance.now() / 1000).toFixed(1)} s`);
-    }
+    if (tokens && !this.#shown.has("Page to first word")) this.#show("Page to first word", secondsSinceOpening());
     // The first token comes with the prompt; the rate is that of the others.
-    if (tokens > 1 && tokens_s) this.#set("Speed", `${Math.round((tokens - 1) / tokens_s)} tokens/s`);
-    this.#set("Tokens", `${tokens} after ${prompt_tokens} of the prompt`);
-    if (tokens) this.#set("Prompt", `${Math.round(prompt_s * 1000)} ms`);
+    if (tokens > 1 && tokens_s) this.#show("Speed", `${Math.round((tokens - 1) / tokens_s)} tokens/s`);
+    this.#show("Tokens", `${tokens} after ${prompt_tokens} given`);
+    if (tokens) this.#show("Prompt", `${Math.round(prompt_s * 1000)} ms`);
   }
 
   /** @param {string} name @param {string} value */
-  #set(name, value) {
-    this.#rows.set(name, value);
+  #show(name, value) {
+    this.#shown.set(name, value);
+    const order = ["Speed", "Tokens", "Prompt", "Kernels", "Page to first word"];
+    const names = [...order.filter((first) => this.#shown.has(first)), ...this.#shown.keys()];
     page.stats.replaceChildren(
-      ...[...this.#rows].flatMap(([term, text]) => {
+      ...[...new Set(names)].map((term) => {
+        const group = document.createElement("div");
         const dt = document.createElement("dt");
         const dd = document.createElement("dd");
         dt.textContent = term;
-        dd.textContent = text;
-        return [dt, dd];
+        dd.textContent = this.#shown.get(term) ?? "";
+        group.append(dt, dd);
+        return group;
       }),
     );
   }
+}
+
+function secondsSinceOpening() {
+  return `${(performance.now() / 1000).toFixed(1)} s`;
 }
 
 /** The form, checked as far as a number is a number; Python checks what the numbers mean. */
@@ -288,7 +313,6 @@ function showProgress({ stage, name, loaded, total }) {
   } else page.progressBar.removeAttribute("value");
   const amount = total ? `${megabytes(loaded, "")} of ${megabytes(total)}` : loaded ? megabytes(loaded) : "";
   page.progressText.textContent = `${what} ${amount}`.trim();
-  if (stage === "python") say(what);
 }
 
 function hideProgress() {
@@ -430,7 +454,10 @@ function listen(storyteller) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) storyteller.generate();
   };
   page.stop.onclick = () => storyteller.stop();
-  page.modelFile.onchange = page.tokenizerFile.onchange = () => loadFiles(storyteller);
+  for (const input of [page.modelFile, page.tokenizerFile]) {
+    input.onchange = () => loadFiles(storyteller);
+    input.onclick = () => (input.value = ""); // else choosing the same file again, mended perhaps, would be no change
+  }
   page.addressForm.onsubmit = (event) => {
     event.preventDefault();
     loadAddresses(storyteller);

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tallow.models.llama import Llama
 
 from tallow import kernels
-from tallow.errors import CheckpointError, TallowError
+from tallow.errors import ArgumentError, CheckpointError, TallowError
 from tallow.generation import Sampler, decode_stream, generate
 from tallow.io import llama2c
+from tallow.models.llama import Llama
 from tallow.text.llama2c import Llama2cTokenizer
 
-BOS, EOS = 1, 2
 # Forty times the tokenizer of Llama 2: room for any, yet no model chosen by mistake is read to its end.
 MAX_TOKENIZER_BYTES = 16 << 20
 
@@ -47,35 +46,50 @@ class Demo:
         model = Llama.from_llama2c(files["model"])
         tokenizer = Llama2cTokenizer.load(files["tokenizer"], vocab_size=model.config.vocab_size)
         self._loaded = model, tokenizer
-        config = model.config
+        config, kernel = model.config, kernels.info()
         return {
             "layers": config.num_hidden_layers,
             "width": config.hidden_size,
             "vocabulary": config.vocab_size,
             "context": config.max_position_embeddings,
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
-            "kernels": str(kernels.info()),
+            "kernels": kernel.library if kernel.kernels else str(kernel),
         }
-
-    def unload(self) -> None:
-        self._loaded = None
 
     def generate(
         self, *, prompt: str, steps: int, temperature: float, top_p: float, seed: int
-    ) -> Iterator[tuple[str, dict[str, float]]]:
+    ) -> Generator[tuple[str, dict[str, float]]]:
         """The prompt, then the story; with what has been counted so far."""
         if self._loaded is None:
             raise NothingLoaded("there is no model yet", mend="choose a model and its tokenizer first")
+        if steps < 1:
+            raise ArgumentError(f"steps={steps}", mend="write 1 or more")
         model, tokenizer = self._loaded
         sample = Sampler(temperature=temperature, top_p=top_p, seed=seed)
         ids = tokenizer.encode(prompt, bos=True)
-        # `steps` counts positions, as in run.c: those of the prompt too.
-        tokens = generate(model, ids, max_tokens=max(0, steps - len(ids) + 1), sample=sample, stop_ids={BOS, EOS})
-        stats = {"prompt_tokens": len(ids), "tokens": 0, "prompt_s": 0.0, "tokens_s": 0.0}
-        yield prompt, stats
-        started = first = time.perf_counter()
-        for count, piece in enumerate(decode_stream(tokenizer, tokens), start=1):
-            now = time.perf_counter()
-            if count == 1:
-                first = now
-            yield piece, {**stats, "tokens": count, "prompt_s": first - started, "tokens_s": now - first}
+        steps = min(steps, model.context_length)
+        # As in run.c, `steps` counts the prompt too, without BOS.
+        tokens = generate(
+            model,
+            ids,
+            max_tokens=max(0, steps - len(ids) + 1),
+            sample=sample,
+            stop_ids=model.config.eos_token_id,
+        )
+        stats = {"prompt_tokens": len(ids) - 1, "tokens": 0, "prompt_s": 0.0, "tokens_s": 0.0}
+        yield "".join(decode_stream(tokenizer, ids[1 : steps + 1], previous=ids[0])), stats
+        for piece in decode_stream(tokenizer, _timed(tokens, stats), previous=ids[-1]):
+            yield piece, stats
+
+
+def _timed(tokens: Iterator[int], stats: dict[str, float]) -> Iterator[int]:
+    """Pass tokens on and note in `stats` how many there were, how long the first took, and how long the others."""
+    started = first = time.perf_counter()
+    for token in tokens:
+        now = time.perf_counter()
+        if not stats["tokens"]:
+            first = now
+            stats["prompt_s"] = now - started
+        stats["tokens"] += 1
+        stats["tokens_s"] = now - first
+        yield token

@@ -18,7 +18,6 @@ REFUSED = b"refuse me"
 class Demo:
     def __init__(self) -> None:
         self.closed = 0
-        self.unloaded = 0
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
         if head.startswith(REFUSED):
@@ -27,9 +26,6 @@ class Demo:
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
         return {name: [array.size, hashlib.sha256(array).hexdigest()] for name, array in files.items()}
-
-    def unload(self) -> None:
-        self.unloaded += 1
 
     def generate(
         self, *, count: int, pause_s: float = 0.0, fail_at: int = -1

@@ -1,0 +1,465 @@
+"""wasm_examples/llama2c: the page as a reader uses it, with the real checkpoint, in Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from tests.browser.conftest import START_MS, serving
+from tests.browser.host import Host, hosting
+
+PAGE = "wasm_examples/llama2c/"
+
+# Dropping files on a page, which Playwright has no action for.
+DROP = """
+async ({ files }) => {
+  const dataTransfer = new DataTransfer();
+  for (const [name, base64] of Object.entries(files)) {
+    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    dataTransfer.items.add(new File([bytes], name));
+  }
+  const event = (type) => new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true });
+  document.body.dispatchEvent(event("dragover"));
+  document.body.dispatchEvent(event("drop"));
+}
+"""
+
+
+class Reader:
+    """What somebody at the page does and sees."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.status = page.get_by_test_id("status")
+        self.output = page.get_by_test_id("output")
+        self.error = page.get_by_test_id("error")
+        self.stats = page.get_by_test_id("stats")
+
+    def open(self, site: str) -> Reader:
+        self.page.goto(site + PAGE)
+        return self
+
+    def choose(self, model: Path, tokenizer: Path) -> Reader:
+        self.page.get_by_test_id("model-file").set_input_files(model)
+        self.page.get_by_test_id("tokenizer-file").set_input_files(tokenizer)
+        return self
+
+    def is_ready(self) -> Reader:
+        expect(self.status).to_have_text("Ready.", timeout=START_MS)
+        expect(self.error).to_be_hidden()
+        return self
+
+    def fill(self, **fields: object) -> Reader:
+        for name, value in fields.items():
+            self.page.get_by_test_id(name.replace("_", "-")).fill(str(value))
+        return self
+
+    def generate(self) -> Reader:
+        self.page.get_by_test_id("generate").click()
+        return self
+
+    def stop(self) -> Reader:
+        self.page.get_by_test_id("stop").click()
+        return self
+
+    def story(self) -> str:
+        """The text, once it is complete."""
+        expect(self.status).to_have_text("Done.", timeout=START_MS)
+        return self.text()
+
+    def text(self) -> str:
+        return self.output.text_content() or ""
+
+    def tell(self, **fields: object) -> str:
+        return self.fill(**fields).generate().story()
+
+    def fails_with(self, *words: str) -> None:
+        expect(self.error).to_be_visible(timeout=START_MS)
+        for word in words:
+            expect(self.error).to_contain_text(word)
+
+
+@pytest.fixture(scope="module")
+def model(data_dir: Path) -> Path:
+    return data_dir / "stories260K.bin"
+
+
+@pytest.fixture(scope="module")
+def tokenizer(data_dir: Path) -> Path:
+    return data_dir / "tok512.bin"
+
+
+@pytest.fixture(scope="module")
+def reference(data_dir: Path) -> list[dict[str, Any]]:
+    """What run.c prints at temperature 0."""
+    cases: list[dict[str, Any]] = json.loads((data_dir / "llama2c_reference.json").read_text())["cases"]
+    return cases
+
+
+@pytest.fixture(scope="module")
+def loaded_page(browser: Browser, site: str, model: Path, tokenizer: Path) -> Iterator[Page]:
+    """A page with the model loaded, which the tests of this module share."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(START_MS)
+    Reader(page).open(site).choose(model, tokenizer).is_ready()
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def reader(loaded_page: Page) -> Iterator[Reader]:
+    """That page, as it is after loading; a page that logs an error of its own fails the test."""
+    bugs: list[str] = []
+    note = lambda error: bugs.append(str(error))  # noqa: E731  named, to be removed again
+    loaded_page.on("pageerror", note)
+    yield Reader(loaded_page).fill(prompt="Once upon a time", steps=256, temperature=0, top_p=0.9, seed=1)
+    loaded_page.remove_listener("pageerror", note)
+    assert not bugs
+
+
+@pytest.fixture
+def fresh(page: Page, site: str) -> Reader:
+    """A page that was just opened."""
+    return Reader(page).open(site)
+
+
+def native_story(model: Path, tokenizer: Path, **options: object) -> str:
+    """What `tallow generate` prints."""
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    command = [sys.executable, "-m", "tallow", "generate", f"--model={model}", f"--tokenizer={tokenizer}", *flags]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout
+
+
+def test_greedy_stories_are_those_of_run_c(reader: Reader, reference: list[dict[str, Any]]) -> None:
+    for case in reference:
+        told = reader.tell(prompt=case["prompt"], steps=case["steps"], temperature=0)
+        assert told + "\n" == case["text"]  # run.c ends with a newline
+
+
+@pytest.mark.parametrize(
+    "options", [{"seed": 1}, {"seed": 7, "temperature": 0.7, "top_p": 0.5}, {"seed": 3, "top_p": 1}]
+)
+def test_seeded_stories_are_those_of_the_terminal(
+    reader: Reader, model: Path, tokenizer: Path, options: dict[str, Any]
+) -> None:
+    options = {"prompt": "The cat", "steps": 200, "temperature": 1.0, "top_p": 0.9} | options
+    assert reader.tell(**options) + "\n" == native_story(model, tokenizer, **options)
+
+
+def test_same_seed_same_story_and_another_seed_another(reader: Reader) -> None:
+    first = reader.tell(temperature=1, seed=5)
+    assert reader.tell(seed=6) != first
+    assert reader.tell(seed=5) == first
+
+
+def test_steps_count_the_prompt(reader: Reader, model: Path, tokenizer: Path) -> None:
+    for steps in (1, 3, 20, 100_000):
+        options = {"prompt": "Once upon a time", "steps": steps, "temperature": 0}
+        assert reader.tell(**options) + "\n" == native_story(model, tokenizer, **options)
+
+
+def test_characters_of_many_bytes_are_whole(reader: Reader) -> None:
+    prompt = "Zoë saw a 🐈 and said: «çà»"
+    assert reader.tell(prompt=prompt, steps=80).startswith(prompt)
+
+
+def test_numbers_are_shown(reader: Reader) -> None:
+    reader.tell()
+    for shown in (r"\d+ tokens/s", r"Kernels.*wasm", r"Model load\d+\.\d\d s", r"Page to first word\d", "Python 3.14"):
+        expect(reader.stats).to_have_text(re.compile(shown))
+
+
+def test_stop_keeps_the_text_and_the_next_story_begins_at_once(reader: Reader, reference: list[dict[str, Any]]) -> None:
+    reader.page.evaluate(
+        "() => new MutationObserver((_, o) => { o.disconnect(); document.querySelector('#stop').click(); })"
+        ".observe(document.querySelector('#output').appendChild(document.createElement('i')).parentNode,"
+        " { childList: true, subtree: true, characterData: true })"
+    )
+    reader.generate()
+    expect(reader.status).to_have_text("Stopped.")
+    assert reference[1]["text"].startswith(reader.text())
+    assert reader.tell() + "\n" == reference[1]["text"]
+
+
+def test_second_click_on_generate_changes_nothing(reader: Reader, reference: list[dict[str, Any]]) -> None:
+    reader.page.get_by_test_id("generate").dblclick()
+    assert reader.story() + "\n" == reference[1]["text"]
+
+
+def test_stop_when_nothing_runs(reader: Reader) -> None:
+    reader.tell(steps=2)
+    reader.stop()
+    expect(reader.status).to_have_text("Nothing is running.")
+    expect(reader.error).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("steps", 0, ["steps", "1 or more"]),
+        ("steps", 1.5, ["Steps", "whole number"]),
+        ("steps", "", ["Steps"]),
+        ("temperature", -1, ["temperature=-1"]),
+        ("top_p", 0, ["top_p=0"]),
+        ("top_p", 2, ["top_p=2"]),
+        ("seed", "", ["Seed"]),
+        ("prompt", "a dog " * 600, ["prompt", "512", "Shorten"]),
+    ],
+)
+def test_bad_option_says_which_and_the_page_goes_on(
+    reader: Reader, field: str, value: object, words: list[str]
+) -> None:
+    reader.fill(**{field: value}).generate().fails_with(*words)
+    assert reader.tell(prompt="The", steps=5, temperature=0, top_p=1, seed=1).startswith("The")
+    expect(reader.error).to_be_hidden()
+
+
+def test_keyboard_alone_is_enough(reader: Reader) -> None:
+    prompt = reader.page.get_by_test_id("prompt")
+    prompt.fill("The dog")
+    prompt.press("Control+Enter")
+    assert reader.story().startswith("The dog")
+    prompt.press("Tab")
+    expect(reader.page.get_by_test_id("generate")).to_be_focused()
+    reader.page.keyboard.press("Tab")
+    expect(reader.page.get_by_test_id("stop")).to_be_focused()
+
+
+def test_output_and_errors_are_announced(reader: Reader) -> None:
+    expect(reader.output).to_have_attribute("aria-live", "polite")
+    expect(reader.status).to_have_attribute("role", "status")
+    expect(reader.error).to_have_attribute("role", "alert")
+
+
+# ---- choosing a model
+
+
+def test_generate_before_there_is_a_model(fresh: Reader) -> None:
+    fresh.generate().fails_with("no model")
+
+
+def test_generate_waits_for_a_model_that_is_loading(
+    fresh: Reader, model: Path, tokenizer: Path, reference: list[dict[str, Any]]
+) -> None:
+    fresh.choose(model, tokenizer).fill(temperature=0).generate()
+    assert fresh.story() + "\n" == reference[1]["text"]
+
+
+def test_stop_while_everything_is_loading(fresh: Reader, model: Path, tokenizer: Path) -> None:
+    fresh.choose(model, tokenizer).generate().stop()
+    expect(fresh.status).to_have_text(re.compile("topped|Python is ready|Ready"), timeout=START_MS)
+    assert fresh.text() == ""
+    assert fresh.tell(prompt="The", steps=5).startswith("The"), "the chosen files are loaded after all"
+
+
+def test_dropped_files_find_their_places(fresh: Reader, model: Path, tokenizer: Path) -> None:
+    import base64
+
+    files = {path.name: base64.b64encode(path.read_bytes()).decode() for path in (tokenizer, model)}
+    fresh.page.evaluate(DROP, {"files": files})
+    fresh.is_ready()
+    assert fresh.tell(prompt="The", steps=5).startswith("The")
+
+
+def test_only_one_file(fresh: Reader, model: Path) -> None:
+    fresh.page.get_by_test_id("model-file").set_input_files(model)
+    expect(fresh.status).to_contain_text("tokenizer")
+
+
+@pytest.fixture
+def damaged(tmp_path: Path, model: Path, tokenizer: Path) -> dict[str, Path]:
+    """Files that cannot be used, by what is wrong with them."""
+    data, vocabulary = model.read_bytes(), tokenizer.read_bytes()
+    contents = {
+        "truncated": data[: len(data) // 2],
+        "too short for a header": data[:20],
+        "empty": b"",
+        "oversized": data + b"\0" * 4,
+        "absurd sizes": struct.pack("<7i", *[2**31 - 1] * 7) + data[28:],
+        "no checkpoint": b"<!doctype html><title>Sign in</title>" * 100,
+        "truncated tokenizer": vocabulary[:1000],
+        "with NaN": data[:28] + b"\xff" * (len(data) - 28),
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    # Sparse: it takes no room on the disk.
+    with (tmp_path / "4 GB").open("wb") as file:
+        file.write(data[:28])
+        file.truncate(4 << 30)
+    return {path.name: path for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("truncated", ["truncated", "bytes"]),
+        ("too short for a header", ["too few"]),
+        ("empty", ["too few"]),
+        ("oversized", ["oversized"]),
+        ("absurd sizes", ["header"]),
+        ("no checkpoint", ["header"]),
+        ("4 GB", ["4.3 GB", "smaller model"]),
+    ],
+)
+def test_unusable_model(
+    reader: Reader, damaged: dict[str, Path], tokenizer: Path, fault: str, words: list[str]
+) -> None:
+    reader.choose(damaged[fault], tokenizer).fails_with(*words)
+
+
+def test_unusable_tokenizer(
+    reader: Reader, data_dir: Path, damaged: dict[str, Path], model: Path, tokenizer: Path
+) -> None:
+    reader.choose(model, data_dir / "llama2c_tokenizer_32000.bin").fails_with("512")
+    reader.choose(model, damaged["truncated tokenizer"]).fails_with("truncated")
+    reader.choose(model, damaged["4 GB"]).fails_with("4.3 GB")
+    reader.choose(model, model).fails_with("tokenizer")
+    reader.choose(model, tokenizer).is_ready()
+
+
+def test_weights_that_are_not_numbers(reader: Reader, damaged: dict[str, Path], model: Path, tokenizer: Path) -> None:
+    reader.choose(damaged["with NaN"], tokenizer).is_ready().generate().fails_with("NaN")
+    reader.choose(model, tokenizer).is_ready()
+
+
+def test_a_file_that_is_refused_leaves_the_loaded_model_alone(
+    reader: Reader, damaged: dict[str, Path], reference: list[dict[str, Any]]
+) -> None:
+    reader.page.get_by_test_id("model-file").set_input_files(damaged["truncated"])
+    reader.fails_with("truncated")
+    expect(reader.page.get_by_test_id("model-name")).to_contain_text("stories260K.bin")
+    assert reader.tell() + "\n" == reference[1]["text"]
+
+
+# ---- addresses and presets
+
+
+@pytest.fixture(scope="module")
+def host(model: Path, tokenizer: Path) -> Iterator[Host]:
+    with hosting({path.name: path.read_bytes() for path in (model, tokenizer)}) as host:
+        yield host
+
+
+def load_addresses(reader: Reader, model_url: str, tokenizer_url: str) -> Reader:
+    reader.page.locator("details.address").evaluate("(details) => (details.open = true)")
+    reader.fill(model_url=model_url, tokenizer_url=tokenizer_url)
+    reader.page.get_by_test_id("load-url").click()
+    return reader
+
+
+def test_model_from_an_address_is_kept_over_a_reload(fresh: Reader, site: str, host: Host) -> None:
+    urls = host.url("plain/stories260K.bin"), host.url("plain/tok512.bin")
+    load_addresses(fresh, *urls).is_ready()
+    before = host.requests.copy()
+    load_addresses(fresh.open(site), *urls).is_ready()
+    assert host.requests == before
+    expect(fresh.page.get_by_text("2 downloads are kept")).to_be_visible()
+    fresh.page.get_by_test_id("forget").click()
+    expect(fresh.page.get_by_test_id("forget")).to_be_hidden()
+    load_addresses(fresh.open(site), *urls).is_ready()
+    assert host.requests["/plain/stories260K.bin"] == before["/plain/stories260K.bin"] + 1
+
+
+def test_download_shows_its_progress_and_can_be_stopped(fresh: Reader, host: Host) -> None:
+    load_addresses(fresh, host.url("slow/stories260K.bin"), host.url("plain/tok512.bin"))
+    expect(fresh.page.get_by_test_id("progress")).to_have_text(
+        re.compile(r"Downloading the model \d\.\d of 1\.1 MB"), timeout=START_MS
+    )
+    fresh.stop()
+    expect(fresh.status).to_have_text("Loading stopped.")
+    expect(fresh.page.get_by_test_id("progress")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("plain/nothing.bin", ["404", "Check the address"]),
+        ("closed/stories260K.bin", ["could not be fetched"]),
+        ("cut/stories260K.bin", ["stopped after"]),
+        ("huge/stories260K.bin", ["4.3 GB"]),
+        ("plain/tok512.bin", ["header"]),
+    ],
+)
+def test_address_that_fails(reader: Reader, host: Host, path: str, words: list[str]) -> None:
+    load_addresses(reader, host.url(path), host.url("plain/tok512.bin")).fails_with(*words)
+
+
+def test_text_that_is_no_address(reader: Reader) -> None:
+    load_addresses(reader, "stories.bin", "").fails_with("no address")
+
+
+def test_offline(fresh: Reader, context: BrowserContext, host: Host) -> None:
+    expect(fresh.status).to_contain_text("Python is ready", timeout=START_MS)
+    context.set_offline(True)
+    load_addresses(fresh, host.url("plain/stories260K.bin"), host.url("plain/tok512.bin")).fails_with("offline")
+
+
+def test_page_without_python_says_so_and_offers_to_try_again(page: Page, site: str) -> None:
+    page.route("**/pyodide.asm.wasm", lambda route: route.abort())
+    page.route("**/pyodide.mjs", lambda route: route.abort())
+    reader = Reader(page).open(site)
+    reader.fails_with("Python could not be loaded")
+    page.unroute_all()
+    page.get_by_role("button", name="Try again").click()
+    expect(reader.status).to_contain_text("Python is ready", timeout=START_MS)
+
+
+def test_presets_point_at_the_models_of_llama2c(fresh: Reader) -> None:
+    for name, size in (("stories15M", "60.8 MB"), ("stories42M", "167.0 MB"), ("stories110M", "438.4 MB")):
+        expect(fresh.page.get_by_test_id(f"preset-{name}")).to_contain_text(size)
+
+
+def test_preset_downloads_the_model(fresh: Reader, context: BrowserContext, model: Path, tokenizer: Path) -> None:
+    """The models themselves are out of reach of a test, so their addresses are answered with a smaller one."""
+    allow = {"Access-Control-Allow-Origin": "*"}
+    context.route("https://huggingface.co/**", lambda route: route.fulfill(path=model, headers=allow))
+    context.route("https://raw.githubusercontent.com/**", lambda route: route.fulfill(path=tokenizer, headers=allow))
+    preset = fresh.page.get_by_test_id("preset-stories15M")
+    preset.click()
+    fresh.is_ready()
+    expect(preset).to_have_attribute("aria-pressed", "true")
+    expect(preset).to_contain_text("kept in this browser")
+
+
+def test_models_of_the_server_are_presets(page: Page, site_dir: Path, model: Path, tokenizer: Path) -> None:
+    preset = {"name": "tiny", "bytes": 1, "model": "models/m.bin?v=1", "tokenizer": "models/t.bin?v=1"}
+    page.route(
+        "**/site.json",
+        lambda route: route.fulfill(json=json.loads((site_dir / "site.json").read_text()) | {"models": [preset]}),
+    )
+    with serving(site_dir, models={"m.bin": model, "t.bin": tokenizer}) as server:
+        reader = Reader(page).open(server.url)
+        page.get_by_test_id("preset-tiny").click()
+        reader.is_ready()
+
+
+# ---- the page
+
+
+def test_closing_the_tab_while_it_writes(context: BrowserContext, site: str, model: Path, tokenizer: Path) -> None:
+    page = context.new_page()
+    Reader(page).open(site).choose(model, tokenizer).is_ready().fill(steps=512).generate()
+    page.close()
+    again = context.new_page()
+    Reader(again).open(site).choose(model, tokenizer).is_ready()
+
+
+@pytest.mark.parametrize("path", ["", PAGE])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone_needs_no_sideways_scroll(browser: Browser, site: str, path: str, scheme: Any) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(site + path)
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    context.close()

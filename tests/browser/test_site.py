@@ -1,0 +1,186 @@
+"""The static site and its server: what is written, what is sent, and that a plain host will do."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import json
+import threading
+import urllib.request
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPResponse
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+from pyodide_lock import PyodideLockSpec
+from pyodide_lock.utils import add_wheels_to_spec
+from tests.support import places
+
+from tallow.cli import site as site_module
+from tallow.cli.site import SiteError, build_site
+from tallow.io.llama2c import Header
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def load_script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, places.ROOT / "scripts" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def cdn_site(tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path) -> Path:
+    folder = tmp_path_factory.mktemp("cdn") / "site"
+    build_site(folder, wheel=pure_wheel, pyodide=None)
+    return folder
+
+
+def test_lock_file_is_what_pyodide_lock_would_write(site_dir: Path, pure_wheel: Path) -> None:
+    lock = read_json(site_dir / "runtime" / "pyodide-lock.json")
+    base = {"info": lock["info"], "packages": {"numpy": lock["packages"]["numpy"]}}
+    expected = add_wheels_to_spec(PyodideLockSpec(**base), [pure_wheel]).packages["tallow"].model_dump()
+    found = dict(lock["packages"]["tallow"])
+    assert found.pop("file_name").endswith("/" + expected.pop("file_name"))
+    assert sorted(expected.pop("imports")) == found.pop("imports")
+    assert found == {name: expected[name] for name in found}
+
+
+def test_numpy_entry_is_that_of_the_release(pyodide_dir: Path) -> None:
+    lock = read_json(pyodide_dir / "pyodide-lock.json")
+    assert lock["packages"]["numpy"] == site_module.LOCK_NUMPY
+    assert lock["info"].items() <= site_module.LOCK_INFO.items()
+    assert load_script("fetch_pyodide").VERSION == site_module.PYODIDE_VERSION
+
+
+def test_every_file_of_the_lock_is_there_with_its_hash(site_dir: Path) -> None:
+    runtime = site_dir / "runtime"
+    packages = read_json(runtime / "pyodide-lock.json")["packages"]
+    assert set(packages) == {"numpy", "tallow"}
+    for package in packages.values():
+        assert hashlib.sha256((runtime / package["file_name"]).read_bytes()).hexdigest() == package["sha256"]
+
+
+def test_cdn_site_brings_no_copy_of_pyodide(cdn_site: Path) -> None:
+    assert not list(cdn_site.rglob("pyodide.*"))
+    assert read_json(cdn_site / "site.json")["pyodide"] == site_module.CDN
+    numpy = read_json(cdn_site / "runtime" / "pyodide-lock.json")["packages"]["numpy"]
+    assert numpy["file_name"].startswith(site_module.CDN)
+
+
+def test_site_is_built_over_an_earlier_one(cdn_site: Path, pure_wheel: Path) -> None:
+    stale = cdn_site / "stale.html"
+    stale.touch()
+    build_site(cdn_site, wheel=pure_wheel, pyodide=None)
+    assert not stale.exists()
+
+
+def test_site_is_not_built_over_anything_else(tmp_path: Path, pure_wheel: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(SiteError, match="not empty"):
+        build_site(tmp_path, wheel=pure_wheel, pyodide=None)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_another_release_of_pyodide_is_refused(tmp_path: Path, pure_wheel: Path) -> None:
+    (tmp_path / "package.json").write_text('{"version": "0.25.0"}')
+    with pytest.raises(SiteError, match=r"0\.25\.0"):
+        build_site(tmp_path / "site", wheel=pure_wheel, pyodide=tmp_path)
+
+
+def test_presets_have_the_sizes_of_their_models() -> None:
+    # The table of models in llama2.c's README.
+    sizes = {
+        "stories15M": (288, 768, 6, 6, 6, 32000, 256),
+        "stories42M": (512, 1376, 8, 8, 8, 32000, 1024),
+        "stories110M": (768, 2048, 12, 12, 12, 32000, 1024),
+    }
+    expected = {name: Header(*size, shared_classifier=True, version=0).file_bytes for name, size in sizes.items()}
+    presets = read_json(places.ROOT / "wasm_examples" / "llama2c" / "presets.json")
+    assert {preset["name"]: preset["bytes"] for preset in presets} == expected
+
+
+def get(site: str, path: str, **headers: str) -> HTTPResponse:
+    """One request, without a client's own idea of redirects and `..`."""
+    connection = HTTPConnection(site.removeprefix("http://").rstrip("/"))
+    connection.request("GET", path, headers=headers)
+    response = connection.getresponse()
+    response.read()
+    connection.close()
+    return response
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "text/html; charset=utf-8"),
+        ("/web/tallow.js", "text/javascript; charset=utf-8"),
+        ("/web/style.css", "text/css; charset=utf-8"),
+        ("/runtime/pyodide-lock.json", "application/json"),
+        ("/runtime/pyodide-314.0.3/pyodide.mjs", "text/javascript; charset=utf-8"),
+        ("/runtime/pyodide-314.0.3/pyodide.asm.wasm", "application/wasm"),
+    ],
+)
+def test_every_answer_isolates_and_names_its_type(site: str, path: str, kind: str) -> None:
+    response = get(site, path)
+    assert response.status == 200
+    assert response.headers["Content-Type"] == kind
+    assert response.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert response.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+
+
+def test_pages_are_asked_for_again_and_the_runtime_is_not(site: str) -> None:
+    page = get(site, "/web/tallow.js")
+    assert page.headers["Cache-Control"] == "no-cache"
+    again = get(site, "/web/tallow.js", **{"If-None-Match": page.headers["ETag"]})
+    assert again.status == 304
+    assert "immutable" in get(site, "/runtime/pyodide-314.0.3/pyodide.mjs").headers["Cache-Control"]
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/runtime/", "/models/nothing.bin", "/../../../../etc/passwd"])
+def test_nothing_else_is_served(site: str, path: str) -> None:
+    assert get(site, path).status == 404
+
+
+@pytest.fixture
+def plain_host(site_dir: Path) -> Iterator[str]:
+    """A static host that sends no header of ours, and has the site in a folder."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    handler = functools.partial(Quiet, directory=str(site_dir.parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/{site_dir.name}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_plain_host_is_isolated_by_the_service_worker(page: Page, plain_host: str) -> None:
+    page.goto(f"{plain_host}wasm_examples/llama2c/")
+    page.wait_for_function("crossOriginIsolated")
+    page.get_by_test_id("status").get_by_text("Python is ready").wait_for()
+
+
+def test_gallery_leads_to_every_demo(page: Page, site: str) -> None:
+    page.goto(site)
+    links = page.locator("a.demo").evaluate_all("(links) => links.map((link) => link.href)")
+    demos = {path.parent.name for path in (places.ROOT / "wasm_examples").glob("*/index.html")}
+    assert {link.rstrip("/").split("/")[-1] for link in links} == demos
+    for link in links:
+        with urllib.request.urlopen(link) as response:
+            assert response.status == 200

@@ -59,7 +59,7 @@ def _parse() -> argparse.Namespace:
 
 
 def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
-    job = places.Job(MODULES[claim], {"repeats": arguments.repeats}, steps=arguments.steps, repeats=arguments.repeats)
+    job = places.Job(MODULES[claim], {"repeats": arguments.repeats})
     if claim == "llama":
         from bench.llama import write_random_checkpoint
 
@@ -73,12 +73,8 @@ def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
 
 
 def _show(claim: str, place: str, result: dict[str, Any]) -> None:
-    rows = result["rows"]
-    for row in rows if "runC" in result else ():
-        best = max(result["runC"][row["checkpoint"]])
-        row |= {"run.c": best, "of run.c": row["tallow tokens/s"] / best}
     engine = ", ".join(part for part in (place, result.get("engine"), result.get("library")) if part)
-    print(f"\n{claim}: {engine}\n{report.table(rows)}")
+    print(f"\n{claim}: {engine}\n{report.table(result['rows'])}")
     for note in result["notes"]:
         print(f"  {note}")
 

@@ -1,6 +1,6 @@
 // What Node and the page do alike: boot Pyodide, unpack tallow and the measuring modules, measure, and return the result.
 
-/** @typedef {{ name: string, options: object, checkpoints: string[], steps: number, repeats: number }} Job */
+/** @typedef {{ name: string, options: object, checkpoints: string[], runC: boolean }} Job */
 
 /** @param {(options: object) => Promise<any>} loadPyodide
  *  @param {string} base URL or path of the Pyodide distribution
@@ -13,12 +13,14 @@ export async function measure(loadPyodide, base, read, job) {
   pyodide.unpackArchive(await read("bench.zip"), "zip", { extractDir: "/bench" });
   for (const name of job.checkpoints) pyodide.FS.writeFile(`/bench/${name}`, new Uint8Array(await read(name)));
   pyodide.globals.set("job", JSON.stringify(job));
+  pyodide.globals.set("run_c", job.runC ? await runC(read, job.checkpoints) : undefined);
   const result = pyodide.runPython(`
 import importlib, json, os, sys
 os.chdir("/bench")
 sys.path.insert(0, "/bench")
 job = json.loads(job)
-result = importlib.import_module(f"bench.{job['name']}").measure(job["options"])
+rival = {"run_c": run_c} if job["runC"] else {}
+result = importlib.import_module(f"bench.{job['name']}").measure(job["options"], **rival)
 if "tallow" in sys.modules:
     from tallow import kernels
     result["library"] = str(kernels.info().library)
@@ -27,13 +29,13 @@ json.dumps(result)
   return JSON.parse(result);
 }
 
-/** Tokens per second of each repeat of run.c, for each checkpoint.
+/** run.c on each checkpoint: a function that makes tokens from the named one and returns its tokens per second.
  *  @param {(name: string) => Promise<ArrayBuffer>} read
- *  @param {Job} job */
-export async function measureRunC(read, job) {
+ *  @param {string[]} checkpoints */
+async function runC(read, checkpoints) {
   const module = await WebAssembly.compile(await read("run_c.wasm"));
-  const speeds = {};
-  for (const name of job.checkpoints) {
+  const generate = {};
+  for (const name of checkpoints) {
     // What run.c imports is for files and the terminal; nothing of it is called while tokens are made.
     const imports = {};
     for (const { module: space, name: fn } of WebAssembly.Module.imports(module)) (imports[space] ??= {})[fn] = () => 0;
@@ -43,13 +45,12 @@ export async function measureRunC(read, job) {
     const at = exports.bench_load(checkpoint.length, 0);
     new Uint8Array(exports.memory.buffer, at, checkpoint.length).set(checkpoint);
     exports.bench_load(checkpoint.length, 1);
-    exports.bench_generate(Math.min(16, job.steps)); // lets the engine compile
-    speeds[name] = [];
-    for (let i = 0; i < job.repeats; i++) {
-      const start = performance.now();
-      exports.bench_generate(job.steps);
-      speeds[name].push((job.steps * 1000) / (performance.now() - start));
-    }
+    generate[name] = exports.bench_generate;
   }
-  return speeds;
+  return (name, steps) => {
+    generate[name](8); // lets the engine compile
+    const start = performance.now();
+    generate[name](steps);
+    return (steps * 1000) / (performance.now() - start);
+  };
 }

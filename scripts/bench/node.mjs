@@ -1,7 +1,7 @@
 // node node.mjs FOLDER: measure the job in FOLDER/job.json inside Pyodide, print the result as JSON.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { measure, measureRunC } from "./inside.mjs";
+import { measure } from "./inside.mjs";
 
 const folder = process.argv[2];
 const job = JSON.parse(readFileSync(`${folder}/job.json`, "utf8"));
@@ -12,5 +12,4 @@ const read = async (name) => {
 const base = pathToFileURL(`${job.pyodide}/`).href;
 const { loadPyodide } = await import(`${base}pyodide.mjs`);
 const result = await measure((options) => loadPyodide({ packageCacheDir: job.pyodide, ...options }), base, read, job);
-if (job.runC) result.runC = await measureRunC(read, job);
 console.log(JSON.stringify(result));

@@ -1,0 +1,147 @@
+"""Padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.dtypes import cast, dtype_of
+from tallow.errors import ArgumentError, ShapeError
+from tallow.ops.table import Array, Result, op
+
+MODES = ("constant", "reflect", "replicate", "circular")
+
+
+@op("F", dtypes="keep")
+def pad(input: Array, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Result:
+    """Lengthen dims at their ends, or with negative numbers shorten them.
+
+    Args:
+        pad: before and after, for the last dim first: (left, right, top, bottom, ...).
+        mode: "constant" (`value`, else 0); "reflect" (as in a mirror, the edge not repeated); "replicate" (the edge);
+            "circular" (the other end).
+
+    Shapes:  input (..., H, W) -> (..., H + top + bottom, W + left + right)
+    Raises:  ShapeError where there is nothing left, or not enough to reflect or to wrap around once
+    """
+    sides = _sides(input, pad, mode)
+    if mode == "constant":
+        return _constant(input, sides, 0.0 if value is None else value)
+    if value:
+        raise ShapeError(f'pad: mode "{mode}" doesn\'t take a value, got {value}')
+    y = input
+    for axis, before, after in sides:
+        y = _lengthen(y, axis, before, after, mode)
+    spatial = input.shape
+
+    def backward(g: Array) -> tuple[Array]:
+        for axis, before, after in reversed(sides):
+            g = _lengthen_backward(g, axis, spatial[axis], before, after, mode)
+        return (g,)
+
+    return y, backward
+
+
+def _sides(input: Array, pad: Sequence[int], mode: str) -> list[tuple[int, int, int]]:
+    """(negative axis, before, after) of each dim that changes."""
+    if mode not in MODES:
+        raise ArgumentError(f"pad: unrecognised padding mode {mode!r}", mend=f"use one of {', '.join(MODES)}")
+    pad = [int(n) for n in pad]
+    if len(pad) % 2 or len(pad) > 2 * input.ndim:
+        raise ShapeError(f"pad: expected two numbers for each of at most {input.ndim} dims, got {pad}")
+    sides = [(-1 - i, pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
+    for axis, before, after in sides:
+        size = input.shape[axis]
+        kept = size + min(before, 0) + min(after, 0)
+        most = {"constant": None, "reflect": size - 1, "replicate": None if size else 0, "circular": kept}[mode]
+        if most is not None and max(before, after) > most:
+            raise ShapeError(
+                f"pad: padding ({before}, {after}) of dim {axis} is too much for {mode!r} and input "
+                f"{tuple(input.shape)}; at most {most} on each side"
+            )
+        if size + before + after < (mode in ("reflect", "replicate")):
+            raise ShapeError(f"pad: padding {pad} leaves nothing of dim {axis} of input {tuple(input.shape)}")
+    return [side for side in sides if side[1] or side[2]]
+
+
+def _constant(input: Array, sides: list[tuple[int, int, int]], value: float) -> Result:
+    xp = array_module(input)
+    shape = list(input.shape)
+    source, target = [slice(None)] * input.ndim, [slice(None)] * input.ndim
+    for axis, before, after in sides:
+        source[axis] = slice(max(0, -before), shape[axis] - max(0, -after))
+        target[axis] = slice(max(0, before), shape[axis] + before + after - max(0, after))
+        shape[axis] += before + after
+    dtype = dtype_of(input)
+    fill = cast(np.asarray(value, np.float64), dtype)[()]
+    y = xp.full(shape, fill, input.dtype)
+    inside, outside = tuple(source), tuple(target)
+    y[outside] = input[inside]
+    whole = input.shape
+
+    def backward(g: Array) -> tuple[Array]:
+        d = xp.zeros(whole, g.dtype)
+        d[inside] = g[outside]
+        return (d,)
+
+    return y, backward
+
+
+def _part(axis: int, start: int | None, stop: int | None) -> tuple[Any, ...]:
+    return ..., slice(start, stop), *[slice(None)] * (-1 - axis)
+
+
+def _cut(axis: int, size: int, before: int, after: int) -> tuple[Any, ...]:
+    """What negative padding leaves of a dim of length `size`."""
+    return _part(axis, max(0, -before), size - max(0, -after))
+
+
+def _lengthen(x: Array, axis: int, before: int, after: int, mode: str) -> Array:
+    """Pad one dim. What is cut off may still be reflected, but not wrapped around: so it is in PyTorch."""
+    xp = array_module(x)
+    if mode == "circular":
+        x = x[_cut(axis, x.shape[axis], before, after)]
+    size = x.shape[axis]
+    a, b = max(before, 0), max(after, 0)
+    if mode == "reflect":
+        left, right = (xp.flip(x[_part(axis, *ends)], axis) for ends in ((1, a + 1), (size - 1 - b, size - 1)))
+    elif mode == "replicate":
+        left, right = xp.repeat(x[_part(axis, 0, 1)], a, axis), xp.repeat(x[_part(axis, size - 1, size)], b, axis)
+    else:
+        left, right = x[_part(axis, size - a, size)], x[_part(axis, 0, b)]
+    longer = xp.concatenate((left, x, right), axis=axis)
+    return longer if mode == "circular" else longer[_cut(axis, longer.shape[axis], before, after)]
+
+
+def _lengthen_backward(g: Array, axis: int, size: int, before: int, after: int, mode: str) -> Array:
+    xp = array_module(g)
+    a, b = max(before, 0), max(after, 0)
+    if mode == "circular":
+        kept = size + min(before, 0) + min(after, 0)
+        d = _with_zeros(g[_part(axis, a, a + kept)], axis, size, before, after)
+        inside = d[_cut(axis, size, before, after)]
+        inside[_part(axis, kept - a, kept)] += g[_part(axis, 0, a)]
+        inside[_part(axis, 0, b)] += g[_part(axis, a + kept, None)]
+        return d
+    g = _with_zeros(g, axis, size + a + b, before, after)
+    d = g[_part(axis, a, a + size)].copy()
+    left, right = g[_part(axis, 0, a)], g[_part(axis, a + size, None)]
+    if mode == "reflect":
+        d[_part(axis, 1, a + 1)] += xp.flip(left, axis)
+        d[_part(axis, size - 1 - b, size - 1)] += xp.flip(right, axis)
+    else:
+        d[_part(axis, 0, 1)] += left.sum(axis=axis, keepdims=True)
+        d[_part(axis, size - 1, size)] += right.sum(axis=axis, keepdims=True)
+    return d
+
+
+def _with_zeros(g: Array, axis: int, size: int, before: int, after: int) -> Array:
+    """A copy with a dim of length `size`, zero where negative padding cut it off."""
+    shape = list(g.shape)
+    shape[axis] = size
+    whole = array_module(g).zeros(shape, g.dtype)
+    whole[_cut(axis, size, before, after)] = g
+    return whole

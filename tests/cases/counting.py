@@ -12,7 +12,14 @@ case("histc", lambda m, x: x.histc(bins=7, min=-1, max=1), normal(5, 6), grad=Fa
 case("histc", lambda m, x: x.histc(4), np.ones(3), grad=False)
 case("histc", lambda m, x: x.histc(), uniform(50), grad=False)
 case("histc", lambda m, x: x.histc(3), normal(0), grad=False)
-for _inputs in (integers(30, high=6), integers(3, 4), booleans(9), np.array([2.0, np.nan, 1.0, np.nan]), normal(0), normal()):
+for _inputs in (
+    integers(30, high=6),
+    integers(3, 4),
+    booleans(9),
+    np.array([2.0, np.nan, 1.0, np.nan]),
+    normal(0),
+    normal(),
+):
     case("unique", lambda m, x: m.unique(x), _inputs, grad=False)
     case("unique", lambda m, x: x.unique(return_inverse=True, return_counts=True), _inputs, grad=False)
     case("unique_consecutive", lambda m, x: m.unique_consecutive(x), _inputs, grad=False)

@@ -14,7 +14,9 @@ case("cumsum", lambda m, x: x.int().cumsum(0), integers(3, 4), grad=False)
 
 case("cumprod", lambda m, x: m.cumprod(x, 0), normal(3, 4))
 case("cumprod", lambda m, x: x.cumprod(dim=-1), normal(3, 4))
-case("cumprod", lambda m, x: x.cumprod(0), np.array([[0.0, 1.0, 2.0], [2.0, 0.0, 3.0], [4.0, 5.0, 6.0], [0.0, 0.0, 1.0]]))
+case(
+    "cumprod", lambda m, x: x.cumprod(0), np.array([[0.0, 1.0, 2.0], [2.0, 0.0, 3.0], [4.0, 5.0, 6.0], [0.0, 0.0, 1.0]])
+)
 case("cumprod", lambda m, x: (x * 1).cumprod_(1), normal(3, 4))
 case("cumprod", lambda m, x: x.cumprod(0), normal())
 case("cumprod", lambda m, x: x.cumprod(0, dtype=m.float64), normal(3, 4))

@@ -11,7 +11,6 @@ def with_nan(*shape: int) -> Input:
     return x
 
 
-
 case("sort", lambda m, x: m.sort(x), distinct(3, 4))
 case("sort", lambda m, x: x.sort(0, descending=True), distinct(3, 4))
 case("sort", lambda m, x: x.sort(dim=1, stable=True), distinct(3, 4, 2))
@@ -89,13 +88,34 @@ for _name in ("quantile", "nanquantile"):
 case("searchsorted", lambda m, s, v: m.searchsorted(s, v), np.arange(5.0), normal(3, 4) * 3, grad=False)
 case("searchsorted", lambda m, s, v: m.searchsorted(s, v), integers(5).cumsum(), integers(3, 4, high=30), grad=False)
 case("searchsorted", lambda m, s, v: m.searchsorted(s, v, right=True), np.arange(6), integers(9), grad=False)
-case("searchsorted", lambda m, s, v: m.searchsorted(s, v, side="right"), integers(3, 6).cumsum(1), integers(3, 9, high=40), grad=False)
-case("searchsorted", lambda m, s, v: m.searchsorted(s, v), integers(2, 3, 6, high=3).cumsum(2), integers(2, 3, 4), grad=False)
+case(
+    "searchsorted",
+    lambda m, s, v: m.searchsorted(s, v, side="right"),
+    integers(3, 6).cumsum(1),
+    integers(3, 9, high=40),
+    grad=False,
+)
+case(
+    "searchsorted",
+    lambda m, s, v: m.searchsorted(s, v),
+    integers(2, 3, 6, high=3).cumsum(2),
+    integers(2, 3, 4),
+    grad=False,
+)
 case("searchsorted", lambda m, s: m.searchsorted(s, 3), np.arange(6), grad=False)
 case("searchsorted", lambda m, s: m.searchsorted(s, 2.5, out_int32=True), np.arange(6), grad=False)
-case("searchsorted", lambda m, s, v, i: m.searchsorted(s, v, sorter=i), np.array([3, 1, 2]), integers(4), np.array([1, 2, 0]), grad=False)
+case(
+    "searchsorted",
+    lambda m, s, v, i: m.searchsorted(s, v, sorter=i),
+    np.array([3, 1, 2]),
+    integers(4),
+    np.array([1, 2, 0]),
+    grad=False,
+)
 case("bucketize", lambda m, v, s: m.bucketize(v, s), normal(3, 4) * 3, np.arange(5.0), grad=False)
-case("bucketize", lambda m, v, s: m.bucketize(v, s, right=True, out_int32=True), integers(3, 4), np.arange(5), grad=False)
+case(
+    "bucketize", lambda m, v, s: m.bucketize(v, s, right=True, out_int32=True), integers(3, 4), np.arange(5), grad=False
+)
 case("bucketize", lambda m, s: m.bucketize(2, s), np.arange(5), grad=False)
 case("isin", lambda m, x, y: m.isin(x, y), integers(3, 4), integers(4), grad=False)
 case("isin", lambda m, x, y: m.isin(x, y, invert=True), normal(3), integers(4), grad=False)

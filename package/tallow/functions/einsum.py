@@ -25,7 +25,7 @@ class Term:
     def arranged(self, labels: Labels) -> Tensor:
         """The tensor with its dimensions in the order of `labels`, and of length one where it lacks one."""
         own = [x for x in labels if x in self.labels]
-        moved = self.tensor.permute(*(self.labels.index(x) for x in own)) if own != self.labels else self.tensor
+        moved = self.tensor.permute([self.labels.index(x) for x in own]) if own != self.labels else self.tensor
         if len(own) == len(labels):
             return moved
         sizes = iter(moved.shape)

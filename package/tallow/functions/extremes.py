@@ -32,9 +32,9 @@ _min = Overloads("amin", "min_along", "minimum")
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The greatest element, in one of three ways.
 
-        max(input)                  of all; elements that share the maximum share its gradient
-        max(input, dim, keepdim)    along `dim`: (values, indices of the first ones)
-        max(input, other)           of each pair, broadcast
+    max(input)                  of all; elements that share the maximum share its gradient
+    max(input, dim, keepdim)    along `dim`: (values, indices of the first ones)
+    max(input, other)           of each pair, broadcast
     """
     return _max(input, dim, keepdim, other)
 

@@ -109,8 +109,9 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None 
         driver: as in PyTorch "gelsy" (the default), "gels", "gelsd" or "gelss". It decides what is returned beside X;
             the method is the pseudo-inverse always.
 
-    Shapes:  A (..., M, N), B (..., M, K) or (..., M) for a batched A -> solution (..., N, K); residuals (..., K), empty
-             unless M > N and A has full rank; rank (...); singular_values, for gelsd and gelss
+    Shapes:  A (..., M, N), B (..., M, K) or (..., M) -> solution (..., N, K) or (..., N);
+             residuals (..., K) if M > N and A has full rank, not for gelsy; rank (...), not for gels;
+             singular_values (..., min(M, N)) for gelsd and gelss. What is not there is empty.
     Raises:  ArgumentError, ShapeError
     """
     if driver not in (None, "gelsy", "gels", "gelsd", "gelss"):
@@ -125,7 +126,8 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None 
     solution = apply(OPS["linalg_pinv"], A, rtol=rcond) @ b
     rank = apply(OPS["matrix_rank"], A.detach(), None, rcond, False)
     nothing = A.detach().new_empty(0)
-    residuals = (A @ solution - b).square().sum(-2) if m > n and (driver == "gels" or (rank == n).all()) else nothing
+    known = m > n and (driver == "gels" or (driver in ("gelsd", "gelss") and bool((rank == n).all())))
+    residuals = (A @ solution - b).square().sum(-2) if known else nothing
     values = apply(OPS["linalg_svdvals"], A.detach()) if driver in ("gelsd", "gelss") else nothing
     solution = solution.squeeze(-1) if vectors else solution
     return return_types.linalg_lstsq(solution, residuals, nothing.long() if driver == "gels" else rank, values)

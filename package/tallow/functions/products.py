@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tallow.apply import apply
+from tallow.creation import eye
 from tallow.errors import ArgumentError, ShapeError
 from tallow.offer import offer
 from tallow.ops.dims import normalize_dim
@@ -33,9 +34,9 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     left_b = [i for i in range(b.ndim) if i not in of_b]
     rows, columns = [a.shape[i] for i in left_a], [b.shape[i] for i in left_b]
     inner = math.prod(a.shape[i] for i in of_a)
-    a_matrix = a.permute(*left_a, *of_a).reshape(math.prod(rows), inner)
-    b_matrix = b.permute(*of_b, *left_b).reshape(inner, math.prod(columns))
-    return (a_matrix @ b_matrix).reshape(*rows, *columns)
+    a_matrix = a.permute([*left_a, *of_a]).reshape(math.prod(rows), inner)
+    b_matrix = b.permute([*of_b, *left_b]).reshape(inner, math.prod(columns))
+    return (a_matrix @ b_matrix).reshape([*rows, *columns])
 
 
 @offer("tl Tensor")
@@ -90,19 +91,16 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         raise ShapeError(f"linalg.matrix_power: expected square matrices, got shape {tuple(input.shape)}")
     if n < 0:
         return matrix_power(apply(OPS["linalg_inv"], input), -n)
-    power: Tensor | None = None
-    square = input
-    while n:
+    if n == 0:
+        return eye(input.shape[-1], dtype=input.dtype, device=input.device).expand(input.shape).clone()
+    power, square = None, input
+    while True:
         if n & 1:
             power = square if power is None else power @ square
         n >>= 1
-        if n:
-            square = square @ square
-    return input * 0 + _identity(input) if power is None else power
-
-
-def _identity(like: Tensor) -> Tensor:
-    return like.new_ones(like.shape[-1]).diag()
+        if not n:
+            return power
+        square = square @ square
 
 
 @offer("linalg")
@@ -152,5 +150,3 @@ def _chain(matrices: Sequence[Tensor], split: dict[tuple[int, int], int], i: int
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """As `linalg.multi_dot`, of matrices alone; a single one is returned as it is."""
     return matrices[0] if len(matrices) == 1 else linalg_multi_dot(matrices)
-
-

@@ -17,6 +17,7 @@ from tallow.functions import (
     products,
     sampling,
     shape,
+    similarity,
     statistics,
 )
 
@@ -37,5 +38,6 @@ __all__ = [
     "products",
     "sampling",
     "shape",
+    "similarity",
     "statistics",
 ]

@@ -10,6 +10,8 @@ from tallow.kernels import kernel, run
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Ints, Result, op
 
+Axes = int | tuple[int, ...]
+
 
 def _last_axes(name: str, input: Array, normalized_shape: Ints, *parameters: Array | None) -> int:
     """Over how many axes; raise where the shapes do not fit."""
@@ -63,9 +65,9 @@ def rms_norm(input: Array, normalized_shape: Ints, weight: Array | None = None, 
     return y.reshape(input.shape), backward
 
 
-def _reciprocal_rms(x: Array, eps: float) -> Array:
+def _reciprocal_rms(x: Array, eps: float, axes: Axes = -1) -> Array:
     xp = array_module(x)
-    return 1 / xp.sqrt((x * x).mean(axis=-1, keepdims=True) + x.dtype.type(eps))
+    return 1 / xp.sqrt((x * x).mean(axis=axes, keepdims=True) + x.dtype.type(eps))
 
 
 @kernel("rms_norm", "array")
@@ -111,18 +113,18 @@ def layer_norm(
     return y.reshape(input.shape), backward
 
 
-def standardize(x: Array, eps: float) -> tuple[Array, Array]:
-    """(x - mean) r and r = 1 / sqrt(var + eps), over the last axis.  Shapes: (N, D) -> (N, D), (N, 1)"""
-    centred = x - x.mean(axis=-1, keepdims=True)
-    r = _reciprocal_rms(centred, eps)
+def standardize(x: Array, eps: float, axes: Axes = -1) -> tuple[Array, Array]:
+    """(x - mean) r, and r = 1 / sqrt(var + eps) with these axes kept as 1."""
+    centred = x - x.mean(axis=axes, keepdims=True)
+    r = _reciprocal_rms(centred, eps, axes)
     centred *= r
     return centred, r
 
 
-def standardize_backward(h: Array, normal: Array, r: Array) -> Array:
-    """The gradient of x, from that of the standardised rows `normal`."""
-    shift = h.mean(axis=-1, keepdims=True)
-    return (h - shift - normal * (h * normal).mean(axis=-1, keepdims=True)) * r
+def standardize_backward(h: Array, normal: Array, r: Array, axes: Axes = -1) -> Array:
+    """The gradient of x, from that of the standardised x, `normal`."""
+    shift = h.mean(axis=axes, keepdims=True)
+    return (h - shift - normal * (h * normal).mean(axis=axes, keepdims=True)) * r
 
 
 @kernel("layer_norm", "array")

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.errors import MissingNameError
-from tallow.nn.functional import attention, embedding, loss, unfold  # noqa: F401 - they offer their functions
+from tallow.nn.functional import (  # noqa: F401 - they offer their functions
+    attention,
+    embedding,
+    loss,
+    normalization,
+    unfold,
+)
 from tallow.offer import OFFERED
 
 globals().update(OFFERED["F"])  # takes the place of the modules of the same names

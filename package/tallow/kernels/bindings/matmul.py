@@ -12,30 +12,35 @@ from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, compiled, con
 from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function
 
 _matmul = function("tl_matmul_f32", None, *[POINTER] * 5, *[SIZE] * 4, *[OFFSET] * 4, POINTER)
-_matmul_scratch = function("tl_matmul_f32_scratch", SIZE, SIZE, SIZE, SIZE)
 _linear = {
     dtype: function(f"tl_linear_{name}", None, *[POINTER] * 4, *[SIZE] * 3, OFFSET)
     for dtype, name in ((FLOAT32, "f32"), (F16, "f16"), (BF16, "bf16"))
 }
 
-# Below this many multiplications NumPy's own loop ends before the call to C would have begun; measured in Pyodide.
-WORTH_A_CALL = 16_384
+_blocks = (SIZE * 5)()
+function("tl_matmul_f32_blocks", None, POINTER)(_blocks)
+MR, NR, KC, MC, NC = _blocks
+
+# Below this many multiplications NumPy's own loop is done before C has its arguments (12 µs, 15 µs; Pyodide in Node).
+WORTH_A_CALL = 32_768
 # The rows of x up to which half-precision weights are read as they are, once for every four rows. From here on it is
 # cheaper to widen them once and multiply in float32.
 HALF_ROWS = 16
-NO_OFFSET = np.zeros(1, np.intp)
 
 
 def float32_matrices(a: Array, b: Array) -> bool:
-    """float32 arrays of at least one dimension, with enough work in them to be worth a call."""
+    """float32 arrays of at least one dimension that fit, with enough work in them to be worth a call."""
     if a.dtype != FLOAT32 or b.dtype != FLOAT32 or a.ndim == 0 or b.ndim == 0:
         return False
-    return a.size * (b.shape[-1] if b.ndim > 1 else 1) >= WORTH_A_CALL
+    rows, columns = (b.shape[-2], b.shape[-1]) if b.ndim > 1 else (b.shape[0], 1)
+    return a.size * columns >= WORTH_A_CALL and a.shape[-1] == rows
 
 
 def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
     """float32 x and bias, and a weight in float32 (WASM only), or in float16 or bfloat16 for at most 16 rows of x."""
-    if x.dtype != FLOAT32 or x.ndim == 0 or weight.ndim != 2 or (bias is not None and bias.dtype != FLOAT32):
+    if x.dtype != FLOAT32 or x.ndim == 0 or weight.ndim != 2:
+        return False
+    if bias is not None and (bias.dtype != FLOAT32 or bias.shape != weight.shape[:1]):
         return False
     if weight.dtype == FLOAT32:
         return BACKEND == "wasm"  # natively NumPy's BLAS is better at it
@@ -53,19 +58,24 @@ def matmul(a: Array, b: Array) -> Array:
         raise ShapeError(f"matmul: inner dimensions differ: {a.shape} @ {b.shape}")
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
         return matmul(a.reshape(-1, k), b).reshape(*a.shape[:-1], n)  # one tall matrix: b is packed once
-    batch = _broadcast_batch(a, b)
+    batch = () if a.ndim == 2 and b.ndim == 2 else _broadcast_batch(a, b)
     c = np.empty((*batch, m, n), FLOAT32)
     if c.size == 0:
         return c
     a, b = _as_matrices(a, small=m <= 4), _as_matrices(b, small=n == 1)
-    scratch = np.empty(_matmul_scratch(m, k, n), FLOAT32)
-    a_offsets, b_offsets = _offsets(a, batch), _offsets(b, batch)
-    strides = (s // ITEM for s in (*a.strides[-2:], *b.strides[-2:]))
+    a_offsets, b_offsets = (_offsets(a, batch), _offsets(b, batch)) if batch else (None, None)
+    scratch = np.empty(_scratch_length(m, k, n), FLOAT32)
     _matmul(
-        address(c), address(a), address(b), address(a_offsets), address(b_offsets), math.prod(batch), m, k, n, *strides,
+        address(c), address(a), address(b), optional_address(a_offsets), optional_address(b_offsets), math.prod(batch),
+        m, k, n, a.strides[-2] // ITEM, a.strides[-1] // ITEM, b.strides[-2] // ITEM, b.strides[-1] // ITEM,
         address(scratch),
     )  # fmt: skip
     return c
+
+
+def _scratch_length(m: int, k: int, n: int) -> int:
+    """One packed block of each operand, its edges filled up; asking C for every product would cost a call."""
+    return min(k, KC) * (-(-min(m, MC) // MR) * MR + -(-min(n, NC) // NR) * NR)
 
 
 if BACKEND == "wasm":  # natively NumPy's BLAS is better at it
@@ -108,18 +118,19 @@ def _broadcast_batch(a: Array, b: Array) -> tuple[int, ...]:
 
 def _as_matrices(array: Array, small: bool) -> Array:
     """The array as C reads it: whole-element strides, one of a matrix's axes contiguous; all of it if it is `small`."""
-    row, column = array.strides[-2:]
-    whole = array.flags.aligned and all(stride % ITEM == 0 for stride in array.strides)
-    if whole and array.dtype == FLOAT32 and (row == ITEM or column == ITEM) and not small:
-        return array
+    flags = array.flags
+    if array.dtype == FLOAT32 and flags.aligned:
+        if flags.c_contiguous:
+            return array
+        strides = array.strides
+        if not small and ITEM in strides[-2:] and all(stride % ITEM == 0 for stride in strides):
+            return array
     return contiguous(array)
 
 
 def _offsets(array: Array, batch: tuple[int, ...]) -> Array:
     """Where each matrix of a batch begins, in elements; dimensions that are broadcast stay where they are."""
-    if len(batch) == 0:
-        return NO_OFFSET
-    offsets = NO_OFFSET
+    offsets = np.zeros(1, np.intp)
     missing = len(batch) - (array.ndim - 2)
     for axis, count in enumerate(batch):
         own = axis - missing

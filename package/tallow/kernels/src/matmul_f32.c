@@ -1,7 +1,7 @@
 // c[i] = a[i] @ b[i]  for i < batch                    (M, K) @ (K, N) -> (M, N), float32
 //   layout  a, b: each row- or column-contiguous, any strides (in elements) along the other axis; c row-major, contiguous.
-//           a[i] begins at a + a_offset[i], likewise b; so batches may be broadcast, permuted or overlap
-//   scratch tl_matmul_f32_scratch(m, k, n) floats, contents irrelevant
+//           a[i] begins at a + a_offset[i], likewise b; so batches may be broadcast, permuted or overlap. Null is zeros
+//   scratch min(k, KC) · (min(m, MC) + min(n, NC)) floats, m and n rounded up to MR and NR; contents irrelevant
 //   align   none needed       length  any M, N ≥ 1; K = 0 gives zeros
 //   alias   c and scratch overlap nothing
 //   error   ≤ (K / 4 + 2) ulp of Σ|a||b|: K is summed in order within blocks of KC
@@ -28,8 +28,9 @@ typedef float quad __attribute__((vector_size(16), aligned(4))); // MR and NR ar
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 static size_t rounded_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-EXPORT size_t tl_matmul_f32_scratch(size_t m, size_t k, size_t n) {
-  return smaller(k, KC) * (rounded_up(smaller(m, MC), MR) + rounded_up(smaller(n, NC), NR));
+// MR, NR, KC, MC, NC: from these the caller makes the scratch.
+EXPORT void tl_matmul_f32_blocks(size_t *out) {
+  out[0] = MR, out[1] = NR, out[2] = KC, out[3] = MC, out[4] = NC;
 }
 
 // Pack `count` ≤ width lines, each of length k, into dst[p * width + line]; line l, element p is at src[l * line + p * step].
@@ -109,7 +110,7 @@ static void blocked(float *c, const float *a, const float *b, size_t m, size_t k
 
 static void one(float *c, const float *a, const float *b, size_t m, size_t k, size_t n, ptrdiff_t a_row, ptrdiff_t a_col,
                 ptrdiff_t b_row, ptrdiff_t b_col, float *scratch) {
-  int few_rows = m <= MR && a_col == 1 && a_row == (ptrdiff_t)k, one_column = n == 1 && b_row == 1;
+  int few_rows = m <= MR && a_col == 1 && (a_row == (ptrdiff_t)k || m == 1), one_column = n == 1 && b_row == 1;
   if (few_rows && b_row == 1)
     tl_linear_f32(c, a, b, 0, m, k, n, b_col);
   else if (few_rows && b_col == 1)
@@ -128,6 +129,8 @@ EXPORT void tl_matmul_f32(float *c, const float *a, const float *b, const ptrdif
   if (k == 0)
     for (size_t i = 0; i < batch * m * n; i++) c[i] = 0.0f;
   else
-    for (size_t i = 0; i < batch; i++, c += m * n)
-      one(c, a + a_offset[i], b + b_offset[i], m, k, n, a_row, a_col, b_row, b_col, scratch);
+    for (size_t i = 0; i < batch; i++) {
+      const float *ai = a + (a_offset ? a_offset[i] : 0), *bi = b + (b_offset ? b_offset[i] : 0);
+      one(c + i * m * n, ai, bi, m, k, n, a_row, a_col, b_row, b_col, scratch);
+    }
 }

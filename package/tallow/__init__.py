@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from math import e, inf, nan, pi
 from typing import Any
 
 from tallow import autograd, functions, kernels, linalg, ops, return_types, special
@@ -56,8 +58,11 @@ for _op in ops.OPS.values():
 offer_operators()
 globals().update(OFFERED["tl"])
 
+LATER = ("nn",)  # packages that are imported when they are first asked for
 
 def __getattr__(name: str) -> Any:
+    if name in LATER:
+        return importlib.import_module(f"tallow.{name}")
     raise MissingNameError(
         f"module 'tallow' has no attribute {name!r}", mend="it may be a name of PyTorch's that tallow does not have yet; see dir(tallow)"
     )

@@ -136,8 +136,6 @@ def _inplace(made: Op) -> Callable[[Tensor, Any], Tensor]:
 
 def offer_operators() -> None:
     for dunder, name in OPERATORS.items():
-        if name not in OPS:
-            continue
         made = OPS[name]
         plain = binary_operator(made)
         setattr(Tensor, dunder, plain)
@@ -146,8 +144,6 @@ def offer_operators() -> None:
             if name != "matmul":
                 setattr(Tensor, "__i" + dunder[2:], _inplace(made))
     for dunder, name in UNARY_OPERATORS.items():
-        if name not in OPS:
-            continue
         setattr(Tensor, dunder, OFFERED["Tensor"][name])
 
 

@@ -31,6 +31,7 @@ class Case:
         inputs: arrays; those of floating point require grad.
         grad: whether the gradient is compared. False for ops that have none, or none at these inputs.
         rtol, atol: for float32 against PyTorch; raise them only with a reason beside the case.
+        rtol64: the same for float64.
         exact: compare values exactly (integers and booleans always are).
     """
 
@@ -40,6 +41,7 @@ class Case:
     grad: bool = True
     rtol: float = 1e-5
     atol: float = 1e-6
+    rtol64: float = 1e-9
     number: int = 0
 
     @property

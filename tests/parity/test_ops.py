@@ -37,7 +37,7 @@ def test_equals_pytorch(case: Case, dtype: Any) -> None:
     ours, our_outputs = run(tl, case, dtype)
     theirs, their_outputs = run(torch, case, dtype)
     single = {"rtol": case.rtol, "atol": case.atol}
-    tolerance = single if dtype is np.float32 else {"rtol": 1e-9, "atol": 1e-10}
+    tolerance = single if dtype is np.float32 else {"rtol": case.rtol64, "atol": 1e-10}
     assert len(our_outputs) == len(their_outputs)
     for y, expected in zip(our_outputs, their_outputs, strict=True):
         if not isinstance(expected, torch.Tensor):
@@ -63,4 +63,5 @@ def test_equals_pytorch(case: Case, dtype: Any) -> None:
         if expected.grad is None:
             assert mine.grad is None or not mine.grad.numpy().any()
         else:
-            np.testing.assert_allclose(mine.grad.numpy(), expected.grad.numpy(), **tolerance)
+            expected_grad = expected.grad.numpy(force=True)  # PyTorch has zeros without memory, too
+            np.testing.assert_allclose(mine.grad.numpy(), expected_grad, **tolerance)

@@ -18,7 +18,7 @@ from tallow.tensor import Tensor, wrap
 @offer("F")
 def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """softmax(-input) along `dim`."""
-    return apply(softmax, -input, dim, dtype)  # type: ignore[no-any-return]
+    return apply(softmax, -input, dim, dtype)
 
 
 @offer("tl F")
@@ -46,9 +46,7 @@ def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: 
 
 
 @offer("F")
-def gumbel_softmax(
-    logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Tensor:
+def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A sample from the categorical distribution of `logits` along `dim`, as differentiable weights that sum to one.
 
     y = softmax((logits + n) / tau),  n = -ln(-ln u) with u uniform

@@ -26,7 +26,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 @offer("Tensor", name="where")
 def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """This tensor where the condition holds, else `other`."""
-    return apply(selection.where, condition, self, other)  # type: ignore[no-any-return]
+    return apply(selection.where, condition, self, other)
 
 
 @offer("tl Tensor")
@@ -43,9 +43,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 @offer("tl Tensor")
-def allclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> bool:
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether |input - other| ≤ atol + rtol · |other| for every element."""
     return bool(input.isclose(other, rtol, atol, equal_nan).all())
 
@@ -55,7 +53,7 @@ def nan_to_num(
     input: Tensor, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
     """Other numbers for NaN, +∞ and -∞: without `posinf` and `neginf`, the largest and the lowest of the dtype."""
-    return apply(rounding.nan_to_num, input, *_replacements(input, nan, posinf, neginf))  # type: ignore[no-any-return]
+    return apply(rounding.nan_to_num, input, *_replacements(input, nan, posinf, neginf))
 
 
 @offer("Tensor_")

@@ -55,7 +55,7 @@ def relu(input: Array) -> Result:
 @op("F_")
 def relu6(input: Array) -> Result:
     """min(max(x, 0), 6)"""
-    return hardtanh.function(input, 0, 6)  # type: ignore[no-any-return]
+    return hardtanh.function(input, 0, 6)
 
 
 @op("F_")

@@ -29,6 +29,11 @@ def refuse_bool(name: str, *operands: Any) -> None:
         raise DtypeError(f"{name}: not implemented for bool", mend="convert first, e.g. with .long()")
 
 
+def log(x: Any) -> Any:
+    """The natural logarithm of an array or a Python number, which stays one: it does not widen what it meets."""
+    return array_module(x).log(x) if hasattr(x, "dtype") else float(np.log(x))
+
+
 def _refuse_zero(name: str, divisor: Any) -> None:
     """Integers have no infinity to answer with. Looked for where looking costs no transfer: on the host."""
     if array_module(divisor) is np and not np.all(divisor):
@@ -65,8 +70,8 @@ def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
 @op("tl Tensor", dtypes="promote")
 def rsub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """other - alpha · input, broadcast."""
-    value, backward = sub.function(other, input, alpha=alpha)
-    return value, lambda g: backward(g)[::-1]
+    value, _ = sub.function(other, input, alpha=alpha)
+    return value, lambda g: (lambda: g * -alpha, g)
 
 
 @op("tl Tensor Tensor_", dtypes="promote", aliases=("multiply",))
@@ -86,7 +91,7 @@ def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | No
     if rounding_mode is not None:
         zeros = array_module(input, other).zeros_like  # rounding makes steps, which are flat
         return _rounded_quotient(input, other, rounding_mode), lambda g: (lambda: zeros(g), lambda: zeros(g))
-    value = input / other
+    value: Any = input / other
     if value.dtype == FLOAT64 and no_floats(input, other):
         value = value.astype(get_default_dtype().storage)
     return value, lambda g: (lambda: g / other, lambda: -g * value / other)
@@ -95,7 +100,7 @@ def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | No
 @op("tl Tensor Tensor_", dtypes="float")
 def true_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
     """input / other, broadcast."""
-    return div.function(input, other)  # type: ignore[no-any-return]
+    return div.function(input, other)
 
 
 def _rounded_quotient(input: Any, other: Any, rounding_mode: str) -> Any:
@@ -167,7 +172,7 @@ def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
             return g * 0 if exponent == 0 else g * (exponent * input ** (exponent - 1))
 
         def by_exponent() -> Any:
-            return xp.where((input == 0) & (exponent >= 0), 0, g * value * xp.log(input))
+            return xp.where((input == 0) & (exponent >= 0), 0, g * value * log(input))
 
         return by_input, by_exponent
 
@@ -177,10 +182,12 @@ def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
 def _integer_power(input: Any, exponent: Any) -> Any:
     """Powers of integers; those with negative exponents are 0, but for the powers of 1 and -1."""
     refuse_bool("pow", input, exponent)
-    if not hasattr(exponent, "ndim") or exponent.ndim == 0 and array_module(exponent) is np:
+    if not hasattr(exponent, "ndim") or (exponent.ndim == 0 and array_module(exponent) is np):
         if exponent >= 0:
             return input**exponent
-        raise NumericError("pow: integers to negative integer powers are not allowed", mend="convert the input to float")
+        raise NumericError(
+            "pow: integers to negative integer powers are not allowed", mend="convert the input to float"
+        )
     xp = array_module(exponent)
     power = input ** abs(exponent)
     return xp.where((exponent < 0) & (abs(input) != 1), power.dtype.type(0), power)

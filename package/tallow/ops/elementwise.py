@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+
+import numpy as np
+
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import DtypeError
@@ -87,7 +90,9 @@ def rsqrt(input: Array) -> Result:
 
 @op("tl Tensor Tensor_")
 def square(input: Array) -> Result:
-    """input · input"""
+    """input · input, as an integer for booleans."""
+    if kind(input) == "b":
+        input = input.astype(np.int64)
     return input * input, lambda g: (g * 2 * input,)
 
 

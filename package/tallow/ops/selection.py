@@ -34,7 +34,7 @@ def masked_fill(input: Array, mask: Index, value: Array | Scalar) -> Result:
     """`value` where the mask holds, else `input`; the value is a number or a tensor without dims."""
     _check_mask("masked_fill", mask)
     if getattr(value, "ndim", 0):
-        raise ShapeError(f"masked_fill: the value must have no dims, got shape {value.shape}", mend="use where")
+        raise ShapeError(f"masked_fill: the value must have no dims, got shape {np.shape(value)}", mend="use where")
     xp = array_module(input)
     filled = xp.where(mask, xp.asarray(value, input.dtype), input)
     return filled, lambda g: (lambda: g * ~mask, lambda: (g * mask).sum())
@@ -70,6 +70,20 @@ def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar |
         return by_input, by_min, by_max
 
     return value, backward
+
+
+@op("tl Tensor Tensor_", dtypes="promote")
+def clamp_min(input: Array, min: Array | Scalar) -> Result:
+    """max(input, `min`), broadcast."""
+    value = array_module(input).maximum(input, min)
+    return value, lambda g: (lambda: g * (input >= min), lambda: g * (input < min))
+
+
+@op("tl Tensor Tensor_", dtypes="promote")
+def clamp_max(input: Array, max: Array | Scalar) -> Result:
+    """min(input, `max`), broadcast."""
+    value = array_module(input).minimum(input, max)
+    return value, lambda g: (lambda: g * (input <= max), lambda: g * (input > max))
 
 
 @op("tl Tensor", dtypes="keep")

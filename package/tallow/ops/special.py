@@ -9,10 +9,12 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import DtypeError
 from tallow.ops import approximation
-from tallow.ops.arithmetic import no_floats
+from tallow.ops.arithmetic import log, no_floats
 from tallow.ops.table import Result, op
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+# (-1)^k · 2k / (2k + 1)!, times π: the power series of sinc', by the square of the angle
+SINC_SLOPE = tuple((-1) ** k * math.pi * 2 * k / math.factorial(2 * k + 1) for k in range(7, 0, -1))
 
 
 @op("tl Tensor Tensor_ special", dtypes="float")
@@ -55,7 +57,13 @@ def sinc(input: Array) -> Result:
     xp = array_module(input)
     angle = input * math.pi
     value = xp.where(input == 0, 1, xp.sin(angle) / angle)
-    return value, lambda g: (xp.where(input == 0, 0, g * (xp.cos(angle) - value) / input),)
+
+    def backward(g: Array) -> tuple[Array]:
+        far = (xp.cos(angle) - value) / input  # cancels near 0, where the power series takes over
+        near = angle * approximation.polynomial(angle * angle, SINC_SLOPE)
+        return (g * xp.where(xp.abs(angle) < 0.5, near, far),)
+
+    return value, backward
 
 
 @op("tl Tensor Tensor_ special", dtypes="float")
@@ -72,11 +80,11 @@ def logit(input: Array, eps: float | None = None) -> Result:
 def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
     """input · ln(other), 0 where the input is 0 unless `other` is NaN."""
     xp = array_module(input, other)
-    log = xp.log(other)
-    value = xp.where((input == 0) & (other == other), 0, input * log)
+    logarithm = log(other)
+    value = xp.where((input == 0) & (other == other), 0, input * logarithm)
 
     def backward(g: Array) -> tuple[Any, ...]:
-        return lambda: xp.where((input == 0) & (other <= 0), 0, g * log), lambda: g * input / other
+        return lambda: xp.where((input == 0) & (other <= 0), 0, g * logarithm), lambda: g * input / other
 
     return value, backward
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from tallow.text.llama2c import Llama2cTokenizer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=8000, help="0 takes any free one (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8000, help="0 takes any free one (default: %(default)s)")
     parser.add_argument("--host", default="127.0.0.1", help="0.0.0.0 serves other computers too (default: %(default)s)")
     parser.add_argument(
         "--pyodide",
@@ -31,11 +32,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected 0 to 65535")
+    return int(text)
+
+
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until Ctrl-C. The address is printed on stdout, everything else on stderr.
+    """Serve until Ctrl-C or SIGTERM. The address is printed on stdout, everything else on stderr.
 
     Raises:  ArgumentError for a folder or a port that cannot be used; SiteError
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that either way the site's folder is removed
     pyodide = _pyodide_source(arguments.pyodide)
     models = dict(_model_files(arguments.model_dir)) if arguments.model_dir else {}
     with tempfile.TemporaryDirectory(prefix="tallow-demo-") as scratch_name:
@@ -50,9 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.model_dir:
             names = ", ".join(preset["name"] for preset in presets)
             print(f"models in {arguments.model_dir}: {names or 'none with a tokenizer that fits'}", file=sys.stderr)
-        print(server.url, flush=True)
         with server:
             try:
+                print(server.url, flush=True)
                 server.serve_forever()
             except KeyboardInterrupt:
                 print("stopped", file=sys.stderr)

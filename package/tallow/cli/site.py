@@ -135,7 +135,10 @@ def pack_wheel(folder: Path) -> Path:
     if not any(package.glob("kernels/lib/*.wasm")):
         raise SiteError(f"{package} has no WASM kernels", mend="install tallow from a wheel, or with: pip install .")
     info = f"tallow-{tallow.__version__}.dist-info"
-    metadata = importlib.metadata.distribution("tallow").read_text("METADATA") or ""
+    try:
+        metadata = importlib.metadata.distribution("tallow").read_text("METADATA") or ""
+    except importlib.metadata.PackageNotFoundError as error:
+        raise SiteError(f"tallow runs from {package} without being installed", mend="pip install .") from error
     wheel = folder / f"tallow-{tallow.__version__}-py3-none-any.whl"
     record = []
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:

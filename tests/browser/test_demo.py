@@ -1,0 +1,79 @@
+"""`tallow demo`: the installed package serves the pages, and a wheel of itself for them to install."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import START_MS
+
+DEMO = [sys.executable, "-m", "tallow", "demo"]
+
+
+@contextmanager
+def running_demo(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running `tallow demo` and the address that it prints."""
+    process = subprocess.Popen(
+        [*DEMO, "--port=0", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+    with process:
+        assert process.stdout
+        yield process, process.stdout.readline().strip()
+        process.kill()
+
+
+def test_demo_serves_the_models_of_a_folder(page: Page, pyodide_dir: Path, data_dir: Path) -> None:
+    with running_demo(f"--pyodide={pyodide_dir}", f"--model-dir={data_dir}") as (_, url):
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
+        page.goto(url)
+        page.get_by_role("link", name="Open").click()
+        page.get_by_test_id("preset-stories260K").click()
+        page.get_by_test_id("temperature").fill("0")
+        page.get_by_test_id("generate").click()
+        expect(page.get_by_test_id("status")).to_have_text("Done.", timeout=START_MS)
+        expect(page.get_by_test_id("output")).to_contain_text("Once upon a time, there was a little girl named Lily.")
+        expect(page.get_by_test_id("stats")).to_contain_text("wasm")
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_demo_ends_when_asked_and_leaves_no_folder(
+    signum: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with running_demo("--pyodide=cdn") as (process, _):
+        assert list(tmp_path.iterdir())
+        process.send_signal(signum)
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode == 0
+        assert errors.endswith("stopped\n")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--port=65536", "expected 0 to 65535"),
+        ("--pyodide=/nowhere", "no Pyodide there"),
+        ("--model-dir=/nowhere", "no such folder"),
+    ],
+)
+def test_demo_refuses(option: str, message: str) -> None:
+    done = subprocess.run([*DEMO, option], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_demo_names_the_port_that_is_taken(pyodide_dir: Path) -> None:
+    with running_demo(f"--pyodide={pyodide_dir}") as (_, url):
+        port = url.rstrip("/").rpartition(":")[2]
+        done = subprocess.run([*DEMO, f"--port={port}"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert port in done.stderr

@@ -6,6 +6,7 @@ runs them on a GPU. A case is a function of the module, `tallow` or `torch`, and
 
     case("softmax", lambda m, x: m.softmax(x, dim=1), normal(3, 4))
 
+A tensor that a call makes itself goes where its inputs are: `m.ones(3, device=x.device)`.
 Adding an op without a case fails `tests/unit/test_ops.py`.
 """
 

@@ -20,7 +20,7 @@ def symmetric(x: Any) -> Any:
 
 def positive(m: Any, x: Any) -> Any:
     """Symmetric, with eigenvalues of at least 1."""
-    return x @ x.mT + m.eye(x.shape[-1], dtype=x.dtype)
+    return x @ x.mT + m.eye(x.shape[-1], dtype=x.dtype, device=x.device)
 
 
 def singular(*shape: int) -> Any:

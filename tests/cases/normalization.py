@@ -28,7 +28,8 @@ def in_training(name: str, **options: Any) -> Any:
     """The result, and the running statistics after it."""
 
     def call(m: Any, x: Any, *parameters: Any) -> Any:
-        mean, var = m.zeros(x.shape[1], dtype=x.dtype), m.ones(x.shape[1], dtype=x.dtype)
+        like = {"dtype": x.dtype, "device": x.device}
+        mean, var = m.zeros(x.shape[1], **like), m.ones(x.shape[1], **like)
         return getattr(m.nn.functional, name)(x, mean, var, *parameters, **options), mean, var
 
     return call

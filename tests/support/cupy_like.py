@@ -13,6 +13,7 @@ import operator
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -161,6 +162,8 @@ class Array:
     def __getattr__(self, name: str) -> Any:
         if name in NAMES["methods"]:
             return guarded(f"ndarray.{name}", getattr(self.host, name), NAMES["methods"][name])
+        if name == "data":
+            return SimpleNamespace(ptr=self.host.ctypes.data)
         if name in NAMES["attributes"]:
             value = getattr(self.host, name)
             return wrap(value) if isinstance(value, np.ndarray) else value

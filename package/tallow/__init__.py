@@ -44,6 +44,7 @@ from tallow.dtypes import (
     uint32,
 )
 from tallow.errors import MissingNameError
+from tallow.layout import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from tallow.offer import OFFERED, offer_op, offer_operators
 from tallow.offer import user_op as op
 from tallow.printing import set_printoptions

@@ -1,4 +1,5 @@
 import numpy as np
+
 from cases import booleans, case, integers, normal
 
 X = (4, 5, 3)

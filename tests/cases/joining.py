@@ -1,4 +1,5 @@
 import numpy as np
+
 from cases import booleans, case, integers, normal
 
 case("cat", lambda m, a, b: m.cat([a, b]), normal(2, 3), normal(1, 3))
@@ -33,3 +34,17 @@ case("unbind", lambda m, x: m.unbind(x, dim=-1), normal(3, 2))
 case("unbind", lambda m, x: x.unbind(), normal(0, 2), grad=False)
 case("unbind", lambda m, x: list(x), normal(3, 2))
 case("unbind", lambda m, x: list(x), np.arange(3), grad=False)
+case("cat", lambda m, a, b: (m.hstack((a, b)), m.vstack((b, b)), m.dstack((a, a))), normal(2, 3), normal(2, 1))
+case("cat", lambda m, a, b: (m.hstack([a, b]), m.vstack([a, a]), m.dstack([a, a])), normal(3), normal(2))
+case("cat", lambda m, a: (m.hstack([a, a]), m.row_stack([a, a]), m.dstack([a, a])), normal())
+case("cat", lambda m, a, b: m.column_stack((a, b, b)), normal(3, 2), normal(3))
+case("cat", lambda m, a, b, c: m.block_diag(a, b, c), normal(2, 3), normal(2), normal())
+case("tensor_split", lambda m, x: (x.hsplit(2), m.vsplit(x, 2), x.vsplit((1,))), normal(4, 6))
+case("tensor_split", lambda m, x: (m.dsplit(x, 3), x.dsplit([2]), m.hsplit(x, (1, 3))), normal(2, 4, 6))
+case("tensor_split", lambda m, x: x.hsplit(3), normal(6))
+case("reshape", lambda m, x: (m.atleast_1d(x), m.atleast_2d(x), m.atleast_3d(x)), normal())
+case("reshape", lambda m, x, y: (m.atleast_1d(x, y), m.atleast_2d([x, y]), m.atleast_3d(x, y)), normal(3), normal(2, 3))
+case("meshgrid", lambda m, x, y: m.meshgrid(x, y, indexing="ij"), normal(3), normal(2))
+case("meshgrid", lambda m, x, y, z: m.meshgrid([x, y, z], indexing="xy"), normal(3), normal(2), normal())
+case("cartesian_prod", lambda m, x, y: m.cartesian_prod(x, y, x), normal(3), normal(2))
+case("cartesian_prod", lambda m, x: m.cartesian_prod(x), normal(3))

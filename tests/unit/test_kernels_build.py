@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -141,3 +142,20 @@ def test_the_build_makes_what_the_loader_looks_for(tmp_path: Path) -> None:
         library_of_host = [name for name in made if "wasm" not in name]
         assert library_of_host
         assert all((tmp_path / name).stat().st_size < 2**17 for name in made)
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not (library.FOLDER / "tallow-x86-64.so").exists(), reason="not on x86-64 Linux, or not built")
+def test_the_library_for_older_processors_keeps_the_contracts_too(tmp_path: Path) -> None:
+    shutil.copy(library.FOLDER / "tallow-x86-64.so", tmp_path)
+    tests = [str(Path(__file__).with_name(f"test_kernels_{name}.py")) for name in ("compiled", "decode_block")]
+    code = f"""
+import sys, pytest
+from pathlib import Path
+from tallow import kernels
+kernels.library.FOLDER = Path({str(tmp_path)!r})
+assert kernels.info().library == "native x86-64"
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *{tests!r}]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

@@ -481,3 +481,12 @@ def test_the_table_runs_them() -> None:
     with kernels.require(library.BACKEND):
         assert_close(kernels.run("softmax", x), softmax64(x), 2e-6)
     assert ctypes.sizeof(library.SIZE) == np.dtype(np.intp).itemsize
+
+
+@pytest.mark.skipif(library.BACKEND != "wasm", reason="natively NumPy's BLAS multiplies")
+def test_a_product_too_small_for_a_call_is_numpys() -> None:
+    if not LIBRARY.enabled:
+        pytest.skip("kernels are switched off")
+    assert kernels.pick("matmul", "cpu", normal(64, 64), normal(64, 64)).backend == "wasm"
+    assert kernels.pick("matmul", "cpu", normal(8, 8), normal(8, 8)).backend == "array"
+    assert kernels.pick("matmul", "cpu", normal(64, 64), normal(65, 64)).backend == "array"

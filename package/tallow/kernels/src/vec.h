@@ -50,7 +50,7 @@ static inline vf fma(vf a, vf b, vf c) {
 }
 
 static inline vf select(vi mask, vf yes, vf no) { return (vf)((mask & (vi)yes) | (~mask & (vi)no)); }
-static inline vf max(vf a, vf b) { return select(a > b, a, b); } // b where either is NaN
+static inline vf max(vf a, vf b) { return select(a > b, a, b); } // any of the two where one is NaN
 
 static inline float sum(vf v) {
 #if LANES == 8
@@ -70,6 +70,7 @@ static inline float largest(vf v) {
 // go through the subnormals to 0 below and to infinity above. exp(NaN) is NaN, exp(-inf) is exactly 0.
 static inline vf exp(vf x) {
   const vf magic = splat(12582912.0f); // 1.5 * 2^23: adding it rounds to an integer, kept in the low bits
+  vi is_nan = x != x; // kept aside: the compiler makes relaxed minima and maxima of the next lines, which may lose it
   x = select(x < splat(-104.0f), splat(-104.0f), x);
   x = select(x > splat(89.0f), splat(89.0f), x);
   vf shifted = fma(x, splat(1.44269504f), magic);
@@ -86,7 +87,8 @@ static inline vf exp(vf x) {
   p = fma(p, r, splat(1.0f));
   vi exponent = (vi)shifted - (vi)magic;
   vi half = exponent >> 1;
-  return p * (vf)((half + 127) << 23) * (vf)((exponent - half + 127) << 23);
+  vf y = p * (vf)((half + 127) << 23) * (vf)((exponent - half + 127) << 23);
+  return (vf)((vi)y | is_nan);
 }
 
 // The last n < LANES elements of a row, as a vector filled up with `fill`; and their way back.

@@ -141,7 +141,9 @@ def test_nan_weights_are_refused(data_dir: Path, tmp_path: Path) -> None:
 
 
 def start(*arguments: Any) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
 
 
 @pytest.fixture
@@ -155,6 +157,14 @@ def slow_model(tmp_path: Path, data_dir: Path) -> list[Any]:
         file.write(sizes.tobytes())
         np.random.default_rng(0).standard_normal(count, dtype=np.float32).tofile(file)
     return ["generate", "--model", path, "--tokenizer", data_dir / "tok512.bin", "--steps", 10_000, "--prompt", "Once"]
+
+
+def test_text_comes_as_it_is_made(slow_model: list[Any]) -> None:
+    with start(*slow_model) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(4) == b"Once"
+        assert len(process.stdout.read1()) < 1000  # a buffer would have held back some thousands
+        process.kill()
 
 
 def test_ctrl_c_keeps_the_text(slow_model: list[Any]) -> None:

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 import tallow as tl
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, DeviceError, MissingNameError, ShapeError
+from tallow.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CheckpointError,
+    DeviceError,
+    GraphError,
+    MissingNameError,
+    ShapeError,
+)
 from tallow.nn import (
     Buffer,
     Dropout,
@@ -171,6 +179,14 @@ def test_loading_converts_to_the_models_dtype_unless_it_assigns() -> None:
     assert layer.weight.array is state["weight"].array
     assert isinstance(layer.weight, Parameter)
     assert layer.weight.requires_grad
+
+
+def test_loading_into_a_recorded_graph_is_noticed() -> None:
+    layer = Linear(2, 2)
+    y = layer(tl.ones(1, 2, requires_grad=True))
+    layer.load_state_dict(Linear(2, 2).state_dict())
+    with pytest.raises(GraphError, match="inplace"):
+        y.sum().backward()
 
 
 def test_meta_module_has_shapes_and_no_memory() -> None:

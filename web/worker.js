@@ -80,21 +80,21 @@ class Server {
   async #load(python, { files }, reply, signal) {
     const started = performance.now();
     const buffers = python.newFiles();
-    /** @type {string[]} */
-    const notices = [];
+    /** @type {Set<string>} */
+    const notices = new Set();
     let bytes = 0;
     try {
       for (const [name, source] of Object.entries(files)) {
         const onProgress = throttled((/** @type {Report} */ report) => reply({ type: "progress", name, ...report }));
         const { size, notice } = await readInto(source, buffers.open(name), { onProgress, signal });
         bytes += size;
-        if (notice) notices.push(notice);
+        if (notice) notices.add(notice);
       }
       reply({ type: "progress", stage: "model", name: "", loaded: 0, total: null });
       await this.#nextTask(); // shows the line above, and lets an abort in, before Python takes the thread
       signal.throwIfAborted();
       const info = buffers.load();
-      return { info, bytes, seconds: (performance.now() - started) / 1000, notice: notices.join(" ") || null };
+      return { info, bytes, seconds: (performance.now() - started) / 1000, notice: [...notices].join(" ") || null };
     } finally {
       buffers.close();
     }

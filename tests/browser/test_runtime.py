@@ -199,6 +199,20 @@ def test_damaged_copy_is_downloaded_again(runtime: Page, host: Host) -> None:
     assert load(runtime, model=url)["notice"] is None
 
 
+def test_full_storage_does_not_stop_a_download(runtime: Page, host: Host, site: str) -> None:
+    devtools = runtime.context.new_cdp_session(runtime)
+    origin = site.rstrip("/")
+    devtools.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 100_000})
+    try:
+        result = load(runtime, model=host.url("plain/data"), tokenizer=host.url("chunked/data"))
+    finally:
+        devtools.send("Storage.overrideQuotaForOrigin", {"origin": origin})
+        devtools.detach()
+    assert result["info"] == {"model": loaded(DATA), "tokenizer": loaded(DATA)}
+    assert "not kept" in result["notice"]
+    assert kept(runtime) == 0
+
+
 def test_refused_head_ends_the_download_and_keeps_nothing(runtime: Page, host: Host) -> None:
     result = load(runtime, model=host.url("slow/refused"))
     assert (result["error"], result["mend"]) == ("CheckpointError", "send another")

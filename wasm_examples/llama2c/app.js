@@ -113,7 +113,7 @@ class Storyteller {
       this.#numbers.load(loaded);
       // On a phone the choices would keep the story off the screen.
       if (matchMedia("(max-width: 60rem)").matches) page.choices.open = false;
-      say(loaded.notice ?? "Ready.");
+      say(["Ready.", loaded.notice ?? ""].join(" ").trim());
       return true;
     } catch (error) {
       if (signal.aborted) say("Loading stopped.");

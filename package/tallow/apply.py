@@ -74,7 +74,7 @@ class Prepared:
                 dtype = array.dtype
                 call[i] = array
                 tensors.append(x)
-            elif x is None:
+            elif x is None and i in op.optional:
                 tensors.append(None)
             else:
                 return False
@@ -97,11 +97,8 @@ class Prepared:
         for i, is_sequence in op.operands:
             if i >= given:
                 break
-            if is_sequence:
-                for x in call[i]:
-                    _unpack(op, x, values, tensors)
-            else:
-                _unpack(op, call[i], values, tensors)
+            for x in call[i] if is_sequence else (call[i],):
+                _unpack(op, i, x, values, tensors)
         if op.dtypes != "keep" or len(values) > 1:
             values = self._convert(op, values, self._wanted_dtype(op, call) if op.casts else None)
         position = 0
@@ -159,17 +156,18 @@ class Prepared:
         return values
 
 
-def _unpack(op: Op, x: Any, values: list[Any], tensors: list[Tensor | None]) -> None:
+def _unpack(op: Op, i: int, x: Any, values: list[Any], tensors: list[Tensor | None]) -> None:
+    """Append what stands at operand `i`."""
     if isinstance(x, Tensor):
         values.append(x.array)
         tensors.append(x)
         return
     if isinstance(x, np.generic):
         x = x.item()
-    if x is not None and not isinstance(x, int | float):
-        where = f"operand {len(values)}"
+    if not (isinstance(x, int | float) and i in op.numbers) and not (x is None and i in op.optional):
+        expected = "a Tensor or a number" if i in op.numbers else "a Tensor"
         raise ArgumentTypeError(
-            f"{op.name}: {where} must be a Tensor or a number, not {type(x).__name__}",
+            f"{op.name}: {op.names[i]} must be {expected}, not {type(x).__name__}",
             mend="convert it first: tl.tensor(...) or tl.from_numpy(...)",
         )
     values.append(x)
@@ -392,6 +390,7 @@ def _record_two(name: str, backward: Callable[..., Any], a: Tensor, b: Tensor | 
 def binary_operator(op: Op) -> Callable[[Any, Any], Any]:
     """`apply(op, a, b)` for use as an operator: quick for operands of one dtype, and NotImplemented for strangers."""
     function = op.function
+    takes_numbers = 1 in op.numbers
     integers_stay = op.dtypes == "promote"
     ndarray = np.ndarray
     name = op.name
@@ -407,7 +406,7 @@ def binary_operator(op: Op) -> Callable[[Any, Any], Any]:
                 return apply(op, self, other)
             tracked = other._requires_grad or other._base is not None
         elif type(other) is float or type(other) is int:
-            if dtype.kind != "f" or dtype is F16 or type(a) is not ndarray:
+            if dtype.kind != "f" or dtype is F16 or type(a) is not ndarray or not takes_numbers:
                 return apply(op, self, other)
             b = other
             other = None

@@ -11,7 +11,7 @@ ported code keep working:
     ├── NumericError        RuntimeError      NaN or infinity where a number is needed
     ├── LinAlgError         RuntimeError      a matrix without the inverse, factor or values asked for
     ├── DimensionError      IndexError        a dim or an index out of range
-    ├── ArgumentError       ValueError        any other argument that makes no sense
+    ├── ArgumentError       ValueError        any other argument that makes no sense; a RuntimeError as well
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
     ├── MissingNameError    AttributeError    a name of PyTorch's that tallow does not have
     ├── KernelUnavailable   RuntimeError      no kernel takes these arguments
@@ -61,8 +61,8 @@ class DimensionError(TallowError, IndexError):
     """A dim or an index out of range."""
 
 
-class ArgumentError(TallowError, ValueError):
-    """An argument whose value makes no sense."""
+class ArgumentError(TallowError, ValueError, RuntimeError):
+    """An argument whose value makes no sense. PyTorch raises ValueError from its Python, RuntimeError from its C++."""
 
 
 class ArgumentTypeError(TallowError, TypeError):

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+
 from cases import booleans, case, integers, normal
 
 LOOSE = {"rtol": 1e-4, "atol": 1e-4}  # float32 through an inverse: the error grows with the condition number

@@ -77,7 +77,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         raise ShapeError(f"einsum: {len(inputs)} operands in the equation, {len(tensors)} tensors given")
     terms = [_term(t, labels, i) for i, (t, labels) in enumerate(zip(tensors, inputs, strict=True))]
     _check_sizes(terms)
-    wanted = _output(terms, output)
+    wanted = _output(inputs, terms, output)
     while len(terms) > 1:
         later = {x for term in terms[2:] for x in term.labels}
         terms[:2] = [_contract(terms[0], terms[1], later.union(wanted))]
@@ -142,17 +142,17 @@ def _check_sizes(terms: list[Term]) -> None:
                 raise ShapeError(f"einsum: subscript {x!r} has size {known} in one operand and {n} in another")
 
 
-def _output(terms: list[Term], output: list[Any] | None) -> Labels:
-    given = [x for term in terms for x in term.labels]
-    covered = sorted({x for x in given if isinstance(x, tuple)}, key=lambda x: -x[1])
+def _output(inputs: list[list[Any]], terms: list[Term], output: list[Any] | None) -> Labels:
+    """The labels of the result; without `output` those that stand once in the equation, and all under an ellipsis."""
+    given = [x for labels in inputs for x in labels if x != ELLIPSIS]
+    covered = sorted({x for term in terms for x in term.labels if isinstance(x, tuple)}, key=lambda x: -x[1])
     if output is None:
-        once = sorted((x for x in set(given) if not isinstance(x, tuple) and given.count(x) == 1), key=str)
-        return [*covered, *once]
+        return [*covered, *sorted(x for x in set(given) if given.count(x) == 1)]
     wanted: Labels = []
     for x in output:
         wanted.extend(covered if x == ELLIPSIS else [x])
     for x in wanted:
-        if wanted.count(x) > 1 or x not in given:
+        if wanted.count(x) > 1 or x not in (*given, *covered):
             reason = "appears more than once" if wanted.count(x) > 1 else "does not appear in any operand"
             raise ShapeError(f"einsum: output subscript {x!r} {reason}")
     return wanted

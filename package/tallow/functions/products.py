@@ -93,14 +93,10 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         return matrix_power(apply(OPS["linalg_inv"], input), -n)
     if n == 0:
         return eye(input.shape[-1], dtype=input.dtype, device=input.device).expand(input.shape).clone()
-    power, square = None, input
-    while True:
-        if n & 1:
-            power = square if power is None else power @ square
-        n >>= 1
-        if not n:
-            return power
-        square = square @ square
+    if n == 1:
+        return input
+    half = matrix_power(input, n // 2)
+    return half @ half @ input if n % 2 else half @ half
 
 
 @offer("linalg")

@@ -64,7 +64,7 @@ def _median_of_all(input: Array, skip_nan: bool) -> Result:
     if not input.size:
         if input.dtype.kind != "f":
             raise ShapeError("median: no elements to choose from", mend="check x.numel() first")
-        return input.dtype.type(np.nan), lambda g: (None,)
+        return array_module(input).full((), np.nan, input.dtype), lambda g: (None,)
     x = input.reshape(-1)
     value = take(x, _median_index(x, 0, skip_nan), 0).reshape(())
 

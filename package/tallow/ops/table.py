@@ -72,7 +72,9 @@ class Op:
         "keyword_indices",
         "name",
         "names",
+        "numbers",
         "operands",
+        "optional",
         "places",
         "plain",
         "required",
@@ -107,11 +109,13 @@ class Op:
         parameters = [p for p in signature.values() if p.kind is not p.KEYWORD_ONLY]
         annotations = [str(p.annotation) for p in parameters]
         if all(p.annotation is p.empty for p in parameters):
-            annotations = ["Array" if p.default is p.empty else "" for p in parameters]
+            annotations = ["Array | Scalar" if p.default is p.empty else "" for p in parameters]
         self.names = tuple(p.name for p in parameters)
         self.defaults = tuple(p.default for p in parameters)
         self.required = sum(p.default is p.empty for p in parameters)
         self.operands = tuple((i, "Sequence" in a) for i, a in enumerate(annotations) if "Array" in a)
+        self.numbers = frozenset(i for i, a in enumerate(annotations) if "Scalar" in a)
+        self.optional = frozenset(i for i, a in enumerate(annotations) if "None" in a)
         self.indices = tuple(i for i, a in enumerate(annotations) if "Index" in a)
         keyword_only = [p for p in signature.values() if p.kind is p.KEYWORD_ONLY]
         self.keyword_indices = frozenset(p.name for p in keyword_only if "Index" in str(p.annotation))

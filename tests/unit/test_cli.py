@@ -146,17 +146,17 @@ def start(*arguments: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
 
 
-@pytest.fixture
-def slow_model(tmp_path: Path, data_dir: Path) -> list[Any]:
-    """Random weights of a size that takes some milliseconds a token, for 10,000 tokens."""
-    sizes = np.array([512, 2048, 8, 8, 8, 512, 16384], dtype=np.int32)
+@pytest.fixture(scope="module")
+def slow_model(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> list[Any]:
+    """Random weights, and so many tokens to make that no test waits for the last."""
+    sizes = np.array([256, 1024, 6, 8, 8, 512, 100_000], dtype=np.int32)
     dim, hidden, layers, heads, _, vocab, context = sizes.tolist()
     count = vocab * dim + layers * (2 * dim + 4 * dim * dim + 3 * dim * hidden) + dim + context * dim // heads
-    path = tmp_path / "slow.bin"
+    path = tmp_path_factory.mktemp("slow") / "slow.bin"
     with path.open("wb") as file:
         file.write(sizes.tobytes())
         np.random.default_rng(0).standard_normal(count, dtype=np.float32).tofile(file)
-    return ["generate", "--model", path, "--tokenizer", data_dir / "tok512.bin", "--steps", 10_000, "--prompt", "Once"]
+    return ["generate", "--model", path, "--tokenizer", data_dir / "tok512.bin", "--steps", 100_000, "--prompt", "Once"]
 
 
 def test_text_comes_as_it_is_made(slow_model: list[Any]) -> None:

@@ -182,6 +182,10 @@ def test_unknown_name_and_closed_file_say_so() -> None:
         file.get_tensor("a")
 
 
+def test_reachable_from_the_package() -> None:
+    assert tl.io.safetensors is safetensors
+
+
 def test_source_must_be_path_or_bytes() -> None:
     with pytest.raises(ArgumentTypeError, match="path or a bytes-like object, got int"):
         safetensors.load(3)  # type: ignore[arg-type]

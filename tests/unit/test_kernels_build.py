@@ -87,7 +87,7 @@ def test_info_says_that_kernels_are_switched_off() -> None:
 
 
 def test_a_missing_library_is_told_and_the_array_code_computes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    monkeypatch.setattr(library, "FOLDER", str(tmp_path))
     monkeypatch.setattr(library, "_loaded", library.NOTHING)
     absent = library.provide()
     assert "python build_kernels.py" in absent[library.BACKEND]
@@ -145,15 +145,15 @@ def test_the_build_makes_what_the_loader_looks_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not (library.FOLDER / "tallow-x86-64.so").exists(), reason="not on x86-64 Linux, or not built")
+@pytest.mark.skipif(not Path(library.FOLDER, "tallow-x86-64.so").exists(), reason="not on x86-64 Linux, or not built")
 def test_the_library_for_older_processors_keeps_the_contracts_too(tmp_path: Path) -> None:
-    shutil.copy(library.FOLDER / "tallow-x86-64.so", tmp_path)
+    shutil.copy(Path(library.FOLDER, "tallow-x86-64.so"), tmp_path)
     tests = [str(Path(__file__).with_name(f"test_kernels_{name}.py")) for name in ("compiled", "decode_block")]
     code = f"""
 import sys, pytest
 from pathlib import Path
 from tallow import kernels
-kernels.library.FOLDER = Path({str(tmp_path)!r})
+kernels.library.FOLDER = {str(tmp_path)!r}
 assert kernels.info().library == "native x86-64"
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *{tests!r}]))
 """

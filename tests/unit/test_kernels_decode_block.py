@@ -10,7 +10,8 @@ import pytest
 
 from tallow import kernels
 from tallow.errors import ArgumentError, DtypeError, ShapeError, TallowError
-from tallow.kernels import DecodeBlock, library
+from tallow.kernels import library
+from tallow.kernels.decode_block import DecodeBlock
 
 Array = np.ndarray[Any, Any]
 

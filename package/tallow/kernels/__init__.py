@@ -9,7 +9,6 @@ What there is:
     kernels.info()                        which library is loaded, with which kernels
 """
 
-from tallow.kernels.decode_block import DecodeBlock
 from tallow.kernels.library import KernelInfo, info, provide
 from tallow.kernels.table import (
     KERNELS,
@@ -26,7 +25,6 @@ from tallow.kernels.table import (
 __all__ = [
     "KERNELS",
     "PREFERENCE",
-    "DecodeBlock",
     "KernelInfo",
     "explain",
     "info",

@@ -7,17 +7,15 @@ built, or not for this architecture) uses the array code; `info()` and `explain`
 from __future__ import annotations
 
 import ctypes
-import platform
+import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from tallow.errors import KernelUnavailable
 from tallow.kernels import table
 
-FOLDER = Path(__file__).parent / "lib"
+FOLDER = os.path.join(os.path.dirname(__file__), "lib")  # not by pathlib: it costs 2 ms at import
 IN_BROWSER = sys.platform == "emscripten"
 BACKEND = "wasm" if IN_BROWSER else "native"
 NOT_BUILT = "the compiled kernels are not built; run `python build_kernels.py`, or install a wheel that has them"
@@ -29,8 +27,7 @@ INT = ctypes.c_int
 FLOAT = ctypes.c_float
 
 
-@dataclass(frozen=True)
-class KernelInfo:
+class KernelInfo(NamedTuple):
     """What `info()` answers.
 
     `library` is such as "wasm simd128", "wasm relaxed-simd", "native x86-64-v3", or "none"; `kernels` names what it
@@ -95,23 +92,32 @@ def function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
 
 
 def _load_wasm() -> _Loaded:
-    if not (FOLDER / "tallow-wasm-simd128.wasm").exists():
-        raise KernelUnavailable(NOT_BUILT)
     try:
-        return _Loaded(ctypes.CDLL(str(FOLDER / "tallow-wasm-relaxed-simd.wasm")), "wasm relaxed-simd")
+        return _Loaded(_open("tallow-wasm-relaxed-simd.wasm"), "wasm relaxed-simd")
     except OSError:  # this engine does not know relaxed SIMD (Node 20 does not): it refuses to compile the module
-        return _Loaded(ctypes.CDLL(str(FOLDER / "tallow-wasm-simd128.wasm")), "wasm simd128")
+        return _Loaded(_open("tallow-wasm-simd128.wasm"), "wasm simd128")
 
 
 def _load_native() -> _Loaded:
-    machine = platform.machine().lower()
-    architecture = {"amd64": "x86-64", "x86_64": "x86-64", "arm64": "aarch64"}.get(machine, machine)
     suffix = {"darwin": "dylib", "win32": "dll"}.get(sys.platform, "so")
-    base = FOLDER / f"tallow-{architecture}.{suffix}"
-    if not base.exists():
+    built = [name for name in ("x86-64", "aarch64") if _exists(f"tallow-{name}.{suffix}")]
+    for architecture in built:
+        try:
+            library = _open(f"tallow-{architecture}.{suffix}")
+        except OSError as error:  # built on another machine
+            refusal = str(error)
+            continue
+        if library.tl_cpu_level() >= 3 and _exists(f"tallow-x86-64-v3.{suffix}"):
+            return _Loaded(_open(f"tallow-x86-64-v3.{suffix}"), "native x86-64-v3")
+        return _Loaded(library, f"native {architecture}")
+    raise KernelUnavailable(f"the compiled kernels do not load: {refusal}" if built else NOT_BUILT)
+
+
+def _exists(name: str) -> bool:
+    return os.path.exists(os.path.join(FOLDER, name))
+
+
+def _open(name: str) -> ctypes.CDLL:
+    if not _exists(name):
         raise KernelUnavailable(NOT_BUILT)
-    library = ctypes.CDLL(str(base))
-    better = FOLDER / f"tallow-x86-64-v3.{suffix}"
-    if library.tl_cpu_level() >= 3 and better.exists():
-        return _Loaded(ctypes.CDLL(str(better)), "native x86-64-v3")
-    return _Loaded(library, f"native {architecture}")
+    return ctypes.CDLL(os.path.join(FOLDER, name))

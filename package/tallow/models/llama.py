@@ -27,7 +27,7 @@ from tallow.errors import ArgumentError, CheckpointError, DimensionError
 from tallow.io import llama2c, safetensors
 from tallow.io.json_object import parse_object
 from tallow.io.source import Source
-from tallow.kernels import DecodeBlock
+from tallow.kernels.decode_block import DecodeBlock
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.attention import KVCache, causal_attention, merge_heads, split_heads

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tallow.apply import apply, apply_inplace, binary_operator
-from tallow.errors import ArgumentError
+from tallow.autograd.modes import mode
+from tallow.dtypes import can_cast
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, GraphError, ShapeError
 from tallow.ops.table import OPS, PLACES, Op, op
 from tallow.tensor import Tensor
 
@@ -71,11 +73,33 @@ def _put(place: str, name: str, function: Callable[..., Any]) -> None:
 def function_of(made: Op) -> Callable[..., Any]:
     """The public function of an op."""
 
-    def function(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         value = apply(made, *args, **kwargs)
-        return value if out is None else out.copy_(value)
+        return value if out is None else _into(out, value, made.name)
 
     return _named(function, made, made.name)
+
+
+def _into(out: Any, value: Any, name: str) -> Any:
+    """Write a result to `out`, a tensor of its shape or an empty one, or a tuple of them for several outputs."""
+    if isinstance(value, tuple):
+        if not isinstance(out, tuple | list) or len(out) != len(value):
+            raise ArgumentTypeError(f"{name}: out must be a tuple of {len(value)} tensors")
+        made = [_into(o, v, name) for o, v in zip(out, value, strict=True)]
+        return type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+    if mode.recording and (value.requires_grad or out.requires_grad):
+        raise GraphError(
+            f"{name}: functions with out=... don't support automatic differentiation, and an argument requires grad",
+            mend="call it inside `with tl.no_grad():`, or without out",
+        )
+    if not can_cast(value.dtype, out.dtype):
+        raise DtypeError(f"{name}: result type {value.dtype} can't be cast to the type {out.dtype} of out")
+    if out.numel() == 0:
+        out.data = value.to(out.dtype)
+        return out
+    if out.shape != value.shape:
+        raise ShapeError(f"{name}: out has shape {tuple(out.shape)}, the result {tuple(value.shape)}")
+    return out.copy_(value)
 
 
 def inplace_function_of(made: Op) -> Callable[..., Any]:

@@ -42,15 +42,17 @@ class Llama2cTokenizer:
         self._raw = [bytes.fromhex(m[1].decode()) if (m := _BYTE_PIECE.fullmatch(p)) else p for p in pieces]
 
     @classmethod
-    def load(cls, source: Source, vocab_size: int | None = None) -> Llama2cTokenizer:
+    def load(cls, source: Source, vocab_size: int | None = None, *, name: str | None = None) -> Llama2cTokenizer:
         """Read `tokenizer.bin` from a path or a buffer.
 
         Args:
             vocab_size: the model's; the file does not state its own, so without this a wrong file goes unnoticed.
+            name: what errors call the source, in place of its path.
 
         Raises:  TokenizerError when the file is truncated or malformed, or has another number of pieces
         """
-        data, name = open_source(source)
+        data, path = open_source(source)
+        name = name or path
         pieces, scores = _read_pieces(data.tobytes(), name)
         if vocab_size is not None and len(pieces) != vocab_size:
             raise TokenizerError(

@@ -206,7 +206,7 @@ def test_stop_when_nothing_runs(reader: Reader) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("steps", 0, ["steps", "1 or more"]),
+        ("steps", 0, ["steps=0", "Write 1 or more."]),
         ("steps", 1.5, ["Steps", "whole number"]),
         ("steps", "", ["Steps"]),
         ("temperature", -1, ["temperature=-1"]),

@@ -280,12 +280,12 @@ function hide(shown) {
 function show(error, remedy) {
   console.error(error, error instanceof Problem ? (error.details ?? "") : "");
   const problem = document.createElement("p");
-  problem.textContent = error instanceof Error ? error.message : String(error);
+  problem.textContent = sentence(error instanceof Error ? error.message : String(error));
   page.error.replaceChildren(problem);
   if (error instanceof Problem && error.mend) {
     const mend = document.createElement("p");
     mend.className = "mend";
-    mend.textContent = error.mend[0].toUpperCase() + error.mend.slice(1);
+    mend.textContent = sentence(error.mend);
     page.error.append(mend);
   }
   if (remedy) {
@@ -295,6 +295,13 @@ function show(error, remedy) {
     page.error.append(button);
   }
   page.error.hidden = false;
+  page.error.scrollIntoView({ block: "nearest" }); // on a phone the cause may be a screen away
+}
+
+/** Python's messages are written for the middle of a line; some begin with a name, as in "steps=0". @param {string} text */
+function sentence(text) {
+  const begun = text.replace(/^[a-z]+(?=[ :])/, (word) => word[0].toUpperCase() + word.slice(1));
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
 /** @param {Progress} progress */

@@ -44,7 +44,7 @@ class Demo:
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
         model = Llama.from_llama2c(files["model"])
-        tokenizer = Llama2cTokenizer.load(files["tokenizer"], vocab_size=model.config.vocab_size)
+        tokenizer = Llama2cTokenizer.load(files["tokenizer"], vocab_size=model.vocab_size, name="The tokenizer")
         self._loaded = model, tokenizer
         config, kernel = model.config, kernels.info()
         return {

@@ -95,6 +95,15 @@ def test_a_missing_library_is_told_and_the_array_code_computes(monkeypatch: pyte
     assert "python build_kernels.py" in library._loaded.reason
 
 
+@pytest.mark.native
+@pytest.mark.skipif(not KNOWN, reason=f"no compiled kernels for {platform.machine()}")
+def test_a_library_older_than_its_sources_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(library, "_loaded", library.NOTHING)
+    monkeypatch.setattr(library, "SOURCES", str(tmp_path))
+    (tmp_path / "changed.c").write_text("// after the build")
+    assert "older than their sources; run `python build_kernels.py`" in library.provide()["native"]
+
+
 def test_a_library_of_other_sources_is_told() -> None:
     kernels.info()
     with pytest.raises(KernelUnavailable, match="has no tl_no_such_kernel; it was built from other sources"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from tallow.kernels import table
 FOLDER = os.path.join(os.path.dirname(__file__), "lib")  # not by pathlib: it costs 2 ms at import
 IN_BROWSER = sys.platform == "emscripten"
 BACKEND = "wasm" if IN_BROWSER else "native"
+SOURCES = os.path.join(os.path.dirname(__file__), "src")  # in a checkout only; a wheel has what they compile to
 NOT_BUILT = "the compiled kernels are not built; run `python build_kernels.py`, or install a wheel that has them"
 
 POINTER = ctypes.c_void_p
@@ -120,4 +122,16 @@ def _exists(name: str) -> bool:
 def _open(name: str) -> ctypes.CDLL:
     if not _exists(name):
         raise KernelUnavailable(NOT_BUILT)
-    return ctypes.CDLL(os.path.join(FOLDER, name))
+    library = ctypes.CDLL(os.path.join(FOLDER, name))
+    if os.path.isdir(SOURCES) and library.tl_sources() & 0xFFFFFFFF != _checksum():
+        raise KernelUnavailable("the compiled kernels are older than their sources; run `python build_kernels.py`")
+    return library
+
+
+def _checksum() -> int:
+    """As in build_kernels.py."""
+    total = 0
+    for name in sorted(name for name in os.listdir(SOURCES) if name.endswith((".c", ".h"))):
+        with open(os.path.join(SOURCES, name), "rb") as file:
+            total = zlib.crc32(file.read(), total)
+    return total

@@ -1,6 +1,10 @@
-// 3 if this CPU has all of x86-64-v3 (System V ABI: AVX2, FMA and company), else 1; 0 on another architecture.
-//   The operating system's part is checked too: it must save the registers of AVX.
+// What the loader asks of a library before it uses it.
+//   tl_sources    the checksum of the sources it was built from, given by the build
+//   tl_cpu_level  3 if this CPU has all of x86-64-v3 (System V ABI: AVX2, FMA and company), else 1; 0 on another
+//                 architecture. The operating system's part is checked too: it must save the registers of AVX
 #include "vec.h"
+
+EXPORT uint32_t tl_sources(void) { return TALLOW_SOURCES; }
 
 #if defined __x86_64__
 #include <cpuid.h>

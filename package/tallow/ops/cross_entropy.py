@@ -20,6 +20,8 @@ class _Targets:
 
     def __init__(self, name: str, input: Array, target: Array, weight: Array | None, ignore_index: int) -> None:
         self.axis = axis = 0 if input.ndim == 1 else 1
+        if input.ndim > 1 and target.ndim and len(input) != len(target):
+            raise ArgumentError(f"{name}: expected input batch_size ({len(input)}) to match target ({len(target)})")
         if input.ndim == 0 or target.shape != (*input.shape[:axis], *input.shape[axis + 1 :]):
             raise ShapeError(
                 f"{name}: input {tuple(input.shape)} and target {tuple(target.shape)}; expected input (N, C) and "
@@ -98,8 +100,6 @@ def cross_entropy_of_classes(
     weight = _class_weight(weight, input)
     targets = _Targets("cross_entropy", input, target, weight, ignore_index)
     axis, valid, share = targets.axis, targets.valid, targets.share
-    if not 0 <= label_smoothing <= 1:
-        raise ArgumentError(f"cross_entropy: label_smoothing={label_smoothing} lies outside 0 to 1")
     log_sum = _log_sum_exp(input, axis)
     hit = 1 - label_smoothing
     spread = label_smoothing / targets.classes

@@ -7,8 +7,10 @@ from typing import Any
 from tallow.errors import MissingNameError
 from tallow.nn.functional import (  # noqa: F401 - they offer their functions
     attention,
+    classification_loss,
     embedding,
     loss,
+    margin_loss,
     normalization,
     unfold,
 )

@@ -1,0 +1,144 @@
+"""Losses of classes, and of sequences of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tallow import devices
+from tallow.apply import apply
+from tallow.creation import tensor
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.nn.functional.loss import reduced, reduction_of
+from tallow.offer import offer
+from tallow.ops.cross_entropy import cross_entropy_of_classes, nll_loss_of_classes
+from tallow.ops.ctc import ctc
+from tallow.tensor import Tensor, wrap
+
+
+@offer("F")
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """-log softmax(input) of the target class, or its mean under target probabilities.
+
+    Args:
+        target: class indices, or probabilities of the shape of input.
+        weight: a factor for each class; "mean" divides by the sum of those of the targets.
+        ignore_index: positions of this class have no share in the loss.
+        label_smoothing: the part of each target that is spread evenly over all classes.
+
+    Shapes:  input (C), (N, C) or (N, C, d1, ...); target the same without C, or the same; weight (C)
+    Raises:  DimensionError for a class that is not there
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise ShapeError(f"cross_entropy: label_smoothing must be between 0 and 1, got {label_smoothing}")
+    if target.is_floating_point():
+        if ignore_index >= 0:
+            raise ShapeError("cross_entropy: ignore_index is not supported for floating point target")
+        return _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoothing)
+    return apply(
+        cross_entropy_of_classes, input, target, weight,
+        ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing,
+    )  # fmt: skip
+
+
+def _cross_entropy_of_probabilities(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
+) -> Tensor:
+    if input.array.shape != target.array.shape:
+        raise ShapeError(
+            f"cross_entropy: target probabilities {tuple(target.shape)} must have the shape of input "
+            f"{tuple(input.shape)}",
+            mend="pass probabilities for every class, or class indices",
+        )
+    dim = 0 if input.ndim == 1 else 1
+    classes = input.array.shape[dim]
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    terms = input.log_softmax(dim) * target
+    if weight is not None:
+        terms = terms * weight.reshape(-1, *[1] * (input.ndim - dim - 1))
+    if reduction == "mean":
+        return -terms.sum() / (input.numel() // classes)
+    return reduced(-terms.sum(dim), reduction, "cross_entropy")
+
+
+@offer("F")
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-input of the target class, times its weight: cross_entropy for log-probabilities.
+
+    Shapes:  as cross_entropy, with class indices
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    return apply(nll_loss_of_classes, input, target, weight, ignore_index=ignore_index, reduction=reduction)
+
+
+@offer("F")
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """-log of the probability of all alignments of each target with its input.
+
+    Args:
+        log_probs: must come from log_softmax; the gradient takes it for granted, as PyTorch's does.
+        reduction: "mean" divides each loss by the length of its target, then averages over the batch.
+        zero_infinity: losses of targets too long for their input, which are infinite, and their gradients become zero.
+
+    Shapes:  log_probs (T, N, C) or (T, C); targets (N, S), or (sum of lengths) one after the other; lengths (N) or ()
+    Source:  Graves et al. 2006, "Connectionist Temporal Classification"
+    """
+    if log_probs.ndim not in (2, 3):
+        raise ShapeError(f"ctc_loss: expected log_probs (T, N, C) or (T, C), got {tuple(log_probs.shape)}")
+    alone = log_probs.ndim == 2
+    lengths = [_lengths(x, name, log_probs) for x, name in ((input_lengths, "input"), (target_lengths, "target"))]
+    batch = log_probs[:, None] if alone else log_probs
+    labels = targets.array[None] if alone and targets.ndim == 1 else targets.array
+    if labels.ndim == 1:
+        labels = _in_rows(labels, lengths[1])
+    values = apply(ctc, batch, labels, *lengths, blank=blank, zero_infinity=zero_infinity)
+    if reduction == "mean":
+        return (values / wrap(lengths[1]).clamp_min(1).to(values.dtype)).mean()
+    values = values[0] if alone else values
+    return reduced(values, reduction, "ctc_loss")
+
+
+def _lengths(lengths: Tensor | Sequence[int], name: str, log_probs: Tensor) -> Array:
+    made = lengths if isinstance(lengths, Tensor) else tensor(lengths)
+    if made.is_floating_point() and made.numel():
+        raise DtypeError(f"ctc_loss: {name}_lengths must be integral, not {made.dtype}")
+    return devices.move(made.array.reshape(-1).astype(np.int64), log_probs.device)
+
+
+def _in_rows(labels: Array, lengths: Array) -> Array:
+    """Targets that stand one after the other, each in a row of its own."""
+    if len(labels) != int(lengths.sum()):
+        raise ArgumentError(f"ctc_loss: {len(labels)} labels for target_lengths that sum to {int(lengths.sum())}")
+    xp = devices.array_module(labels)
+    rows = xp.zeros((len(lengths), int(lengths.max()) if len(lengths) else 0), np.int64)
+    rows[xp.arange(rows.shape[1]) < lengths[:, None]] = labels
+    return rows

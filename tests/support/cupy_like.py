@@ -100,7 +100,6 @@ class Ufunc:
             return self._at
         return guarded(f"{self.name}.{method}", getattr(self._ufunc, method), None)
 
-
     def _at(self, target: Array, index: Any, values: Any) -> None:
         if target.dtype.name not in NAMES["at_dtypes"]:
             raise LikeCupyError(f"cupy.{self.name}.at does not take {target.dtype}")
@@ -202,7 +201,8 @@ class Array:
         return Array(found)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.host[indices(key)] = unwrap(value)
+        is_number = isinstance(value, np.ndarray) and not value.ndim  # CuPy takes these here, and only here
+        self.host[indices(key)] = value if is_number else unwrap(value)
 
     def __len__(self) -> int:
         return len(self.host)

@@ -1,6 +1,6 @@
 """Write cupy_names.json: what CuPy offers, by name and parameter, so that code can be held to it without a GPU.
 
-    python tests/support/record_cupy_names.py        where CuPy is installed; it needs no GPU
+python tests/support/record_cupy_names.py        where CuPy is installed; it needs no GPU
 """
 
 from __future__ import annotations

@@ -119,14 +119,14 @@ def backward(
     token = hush()
     try:
         leaves, _ = run_backward(roots, bool(retain_graph), wanted)
+        store = GradStore()
+        with no_grad():
+            for found in leaves.values():
+                if wanted is None or (id(found.leaf), 0) in wanted:
+                    store.insert(found.leaf, found.leaf._accumulate(found.array, found.owned))
+        return store
     finally:
         restore(token)
-    store = GradStore()
-    with no_grad():
-        for found in leaves.values():
-            if wanted is None or (id(found.leaf), 0) in wanted:
-                store.insert(found.leaf, found.leaf._accumulate(found.array, found.owned))
-    return store
 
 
 def grad(

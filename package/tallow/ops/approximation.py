@@ -29,10 +29,11 @@ def _in_float64(function: Callable[[Any, Array], Array]) -> Callable[[Array], Ar
 
 def polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
     """Horner's rule; the coefficient of the highest power comes first."""
-    value = coefficients[0]
-    for c in coefficients[1:]:
-        value = value * x + c
-    return value
+    value = x * coefficients[0]
+    for c in coefficients[1:-1]:
+        value += c
+        value *= x
+    return value + coefficients[-1]
 
 
 # erf(x) / x in powers of x², for |x| ≤ 0.5; relative error 4e-18.
@@ -162,18 +163,20 @@ def lgamma(xp: Any, x: Array) -> Array:
 
 
 def _lgamma_positive(xp: Any, x: Array) -> Array:
-    # Below 1, Γ(x) = Γ(x + 1) / x; the factors that are 0 at 1 and 2 are taken from x itself, which is not rounded.
-    zeros = xp.where(x < 1, x * (x - 1), (x - 1) * (x - 2))
-    near = zeros * polynomial(xp.minimum(xp.where(x < 1, x + 1, x), 2.5) - 1.75, _LGAMMA)
-    near = xp.where(x < 1, near - xp.log(x), near)
-    product = xp.ones_like(x)
+    below = x < 1
     z = x
-    for _ in range(6):  # from 2.5 to where the series is exact
-        product = xp.where(z < 8, product * z, product)
-        z = xp.where(z < 8, z + 1, z)
-    series = polynomial(1 / (z * z), _STIRLING) / z
-    far = (z - 0.5) * xp.log(z) - z + 0.5 * math.log(2 * math.pi) + series - xp.log(product)
-    return xp.where(x <= 2.5, near, far)
+    factors = xp.ones_like(x)  # Γ(x) = Γ(x + 1) / x = (x - 1) Γ(x - 1) leads into the table's interval
+    for _ in range(6):
+        above = z > 2.5
+        z = xp.where(above, z - 1, z)
+        factors = xp.where(above, factors * z, factors)
+    # The factors that are 0 at 1 and 2 are taken from x itself where it is small: x + 1 would be rounded.
+    zeros = xp.where(below, x * (x - 1), (z - 1) * (z - 2))
+    near = zeros * polynomial(xp.minimum(xp.where(below, x + 1, z), 2.5) - 1.75, _LGAMMA)
+    near = near + xp.where(below, -xp.log(x), xp.log(factors))
+    series = polynomial(1 / (x * x), _STIRLING) / x
+    far = (x - 0.5) * xp.log(x) - x + 0.5 * math.log(2 * math.pi) + series
+    return xp.where(x <= 8, near, far)
 
 
 def sin_pi(xp: Any, x: Array) -> Array:

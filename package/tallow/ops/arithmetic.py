@@ -163,13 +163,13 @@ def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
     Raises: NumericError for integers to a negative number.
     """
     xp = array_module(input, exponent)
-    value = _integer_power(input, exponent) if no_floats(input, exponent) else input**exponent
+    value = _integer_power(input, exponent) if no_floats(input, exponent) else _power(input, exponent)
 
     def backward(g: Array) -> tuple[Any, ...]:
         def by_input() -> Any:
             if hasattr(exponent, "dtype"):
                 return xp.where(exponent == 0, 0, g * exponent * input ** (exponent - 1))
-            return g * 0 if exponent == 0 else g * (exponent * input ** (exponent - 1))
+            return xp.zeros_like(g) if exponent == 0 else g * (exponent * _power(input, exponent - 1))
 
         def by_exponent() -> Any:
             return xp.where((input == 0) & (exponent >= 0), 0, g * value * log(input))
@@ -177,6 +177,18 @@ def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
         return by_input, by_exponent
 
     return value, backward
+
+
+def _power(input: Any, exponent: Any) -> Any:
+    """Powers of floats. Beside those for which NumPy does so itself, some exponents need no call of C's `pow`."""
+    if type(exponent) in (int, float):
+        if exponent == 3:
+            return input * input * input
+        if exponent == -2:
+            return 1 / (input * input)
+        if exponent == -0.5:
+            return 1 / array_module(input).sqrt(input)
+    return input**exponent
 
 
 def _integer_power(input: Any, exponent: Any) -> Any:

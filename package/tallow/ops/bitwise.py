@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.dtypes import Array, Scalar
-from tallow.errors import DtypeError
+from tallow.errors import ArgumentTypeError, DtypeError
 from tallow.ops.arithmetic import kind
 from tallow.ops.table import Result, op
 
@@ -22,7 +22,8 @@ def _check(name: str, *operands: Any, kinds: str = "biu") -> None:
 @op("tl Tensor Tensor_")
 def bitwise_not(input: Array) -> Result:
     """Every bit turned; of booleans, not."""
-    _check("bitwise_not", input)
+    if kind(input) == "f":
+        raise ArgumentTypeError("bitwise_not: ~ is only implemented on integers and booleans", mend="use logical_not")
     return ~input, None
 
 

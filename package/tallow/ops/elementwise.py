@@ -1,4 +1,4 @@
-"""Functions of one operand: signs, rounding, powers, exponentials and logarithms."""
+"""Functions of one operand: powers, exponentials and logarithms."""
 
 from __future__ import annotations
 
@@ -9,16 +9,8 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import DtypeError
-from tallow.ops.arithmetic import kind, refuse_bool
+from tallow.ops.arithmetic import kind
 from tallow.ops.table import Result, op
-
-
-@op("tl Tensor Tensor_", aliases=("absolute",))
-def abs(input: Array) -> Result:
-    """|input|"""
-    refuse_bool("abs", input)
-    xp = array_module(input)
-    return xp.abs(input), lambda g: (g * xp.sign(input),)
 
 
 @op("tl Tensor Tensor_", aliases=("negative",))

@@ -1,4 +1,4 @@
-"""Rounding, and signs: step functions, whose slope is 0 wherever they have one."""
+"""Rounding, signs, and what kind of number it is: most are step functions, flat wherever they have a slope."""
 
 from __future__ import annotations
 
@@ -64,6 +64,13 @@ def frac(input: Array) -> Result:
 def _sign(x: Array) -> Array:
     """NaN has the sign 0, as in PyTorch; in NumPy it has none."""
     return x if kind(x) == "b" else (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+
+
+@op("tl Tensor Tensor_", aliases=("absolute",))
+def abs(input: Array) -> Result:
+    """|input|"""
+    refuse_bool("abs", input)
+    return array_module(input).abs(input), lambda g: (g * _sign(input),)
 
 
 @op("tl Tensor Tensor_")

@@ -9,7 +9,7 @@ import numpy as np
 from tallow import dtypes
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
-from tallow.errors import ArgumentTypeError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.ops.table import Index, Result, op
 
 
@@ -47,7 +47,7 @@ def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar |
     The gradient goes to the input within the bounds, ends included, and to the bound outside of them.
     """
     if min is None and max is None:
-        raise ArgumentTypeError("clamp: at least one of 'min' or 'max' must not be None")
+        raise ArgumentError("clamp: at least one of 'min' or 'max' must not be None")
     xp = array_module(input)
     value = input
     if min is not None:

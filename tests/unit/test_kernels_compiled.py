@@ -490,3 +490,58 @@ def test_a_product_too_small_for_a_call_is_numpys() -> None:
     assert kernels.pick("matmul", "cpu", normal(64, 64), normal(64, 64)).backend == "wasm"
     assert kernels.pick("matmul", "cpu", normal(8, 8), normal(8, 8)).backend == "array"
     assert kernels.pick("matmul", "cpu", normal(64, 64), normal(65, 64)).backend == "array"
+
+
+# In place and off alignment, for the kernels of several arrays.
+
+
+def shifted(array: Array, shift: int) -> Array:
+    """A copy that begins `shift` elements off any alignment."""
+    copy = Guarded(*array.shape, shift=shift).array
+    copy[...] = array
+    return copy
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 19, 64])
+@pytest.mark.parametrize("onto", [0, 1])
+def test_silu_mul_in_place_of_either(n: int, onto: int) -> None:
+    a, b = normal(n), normal(n)
+    operands = [Guarded(n, shift=1), Guarded(n, shift=2)]
+    operands[0].array[...], operands[1].array[...] = a, b
+    out = operands[onto]
+    c_function("tl_silu_mul_f32", P, P, P, N)(*(pointer(x.array) for x in (out, *operands)), n)
+    assert_close(out.check(), silu64(a) * b, 6e-7)
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
+@pytest.mark.parametrize("k", [2, 6, 16, 20, 48])
+def test_rotary_in_place(k: int, interleaved: bool) -> None:
+    x, angles = normal(2, 5, k), normal(5, k // 2)
+    expected = call("rotary", x, np.cos(angles), np.sin(angles), interleaved)
+    y, cos, sin = Guarded(2, 5, k, shift=3), shifted(np.cos(angles), 1), shifted(np.sin(angles), 2)
+    y.array[...] = x
+    rotary = c_function("tl_rotary_f32", P, P, P, P, N, N, N, I)
+    rotary(pointer(y.array), pointer(y.array), pointer(cos), pointer(sin), 2, 5, k, interleaved)
+    np.testing.assert_array_equal(y.check(), expected)
+
+
+def test_attention_decode_in_place_of_the_query() -> None:
+    q, k, v = normal(1, 4, 1, 10), shifted(normal(1, 2, 7, 10), 1), shifted(normal(1, 2, 7, 10), 3)
+    y, scratch = Guarded(1, 4, 1, 10, shift=1), Guarded(2 * 7, shift=2)
+    y.array[...] = q
+    strides = (D * 3)(0, 70, 10)
+    attention = c_function("tl_attention_decode_f32", *[P] * 4, *[N] * 5, P, P, F, P)
+    addresses = [pointer(x) for x in (y.array, y.array, k, v)]
+    attention(*addresses, 1, 4, 2, 7, 10, strides, strides, 0.3, pointer(scratch.array))
+    assert_close(y.check(), attention64(q, k, v, 0.3), 0, 2e-5)
+    scratch.check()
+
+
+@pytest.mark.parametrize("shift", [1, 2, 3])
+@pytest.mark.parametrize("size", [(1, 13, 20), (20, 13, 1), (3, 9, 11), (9, 33, 17)], ids=str)
+def test_products_off_alignment(size: tuple[int, int, int], shift: int) -> None:
+    m, k, n = size
+    a, b, w = shifted(normal(m, k), shift), shifted(normal(k, n), 4 - shift), shifted(normal(n, k), shift)
+    assert_close(matmul(a, b), a.astype(np.float64) @ b.astype(np.float64), 0, bound(a, b))
+    assert_close(matmul(a, w.T), a.astype(np.float64) @ w.T.astype(np.float64), 0, bound(a, w.T))
+    assert_close(call("linear", a, w, None), a.astype(np.float64) @ w.T.astype(np.float64), 0, bound(a, w.T))

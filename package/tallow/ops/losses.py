@@ -5,6 +5,7 @@ from __future__ import annotations
 from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import DtypeError, ShapeError
+from tallow.ops.accumulate import add_at
 from tallow.ops.table import Array, Index, Result, op
 
 
@@ -161,14 +162,14 @@ def multilabel_margin(input: Array, target: Index) -> Result:
     labels = xp.where(listed, target, 0)
     rows = xp.arange(n)[:, None]
     is_label = xp.zeros((n, classes), xp.int64)
-    xp.add.at(is_label, (rows, labels), listed.astype(xp.int64))
+    add_at(is_label, (rows, labels), listed.astype(xp.int64))
     counts = listed[:, :, None] & (is_label == 0)[:, None, :]  # (N, label, class)
     excess = xp.maximum(1 - input[rows, labels][:, :, None] + input[:, None, :], 0) * counts
 
     def backward(g: Array) -> tuple[Array]:
         active = (excess > 0) * (g / classes)[:, None, None]
         d = active.sum(axis=1)
-        xp.add.at(d, (rows, labels), -active.sum(axis=2))
+        add_at(d, (rows, labels), -active.sum(axis=2))
         return (d,)
 
     return excess.sum(axis=(1, 2)) / classes, backward

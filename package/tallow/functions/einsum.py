@@ -37,6 +37,8 @@ class Term:
     def matrices(self, batch: Labels, rows: Labels, columns: Labels) -> Tensor:
         """The tensor as a batch of matrices; the dimensions of the batch stay apart, because they may broadcast."""
         tensor = self.arranged([*batch, *rows, *columns])
+        if len(rows) == len(columns) == 1:
+            return tensor
         sizes, split = tensor.shape, len(batch) + len(rows)
         return tensor.reshape(*sizes[: len(batch)], math.prod(sizes[len(batch) : split]), math.prod(sizes[split:]))
 
@@ -170,5 +172,7 @@ def _contract(a: Term, b: Term, needed: set[Label]) -> Term:
     if not inner:
         return Term(a.arranged(labels) * b.arranged(labels), labels)
     product = a.matrices(batch, rows, inner) @ b.matrices(batch, inner, columns)
-    sizes = [*product.shape[:-2], *(a.size(x) for x in rows), *(b.size(x) for x in columns)]
-    return Term(product.reshape(sizes), labels)
+    if not len(rows) == len(columns) == 1:
+        sizes = [*product.shape[:-2], *(a.size(x) for x in rows), *(b.size(x) for x in columns)]
+        product = product.reshape(sizes)
+    return Term(product, labels)

@@ -17,7 +17,7 @@ def axis_of(input: Array, dim: int, name: str) -> tuple[Array, int]:
 
 def take(input: Array, indices: Array, axis: int) -> Array:
     """y[..., j, ...] = input[..., indices[..., j, ...], ...]"""
-    return array_module(input).take_along_axis(input, indices, axis)
+    return input[indices] if input.ndim == 1 else array_module(input).take_along_axis(input, indices, axis)
 
 
 def places(indices: Array, axis: int) -> tuple[Array, ...]:

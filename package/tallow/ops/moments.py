@@ -16,7 +16,7 @@ def _variance(
     """In two passes: one would subtract two large numbers from each other."""
     expect_float(name, input)
     axes = axes_of(input, dim, name)
-    kept = kept_shape(input, axes)
+    kept = kept_shape(input.shape, axes)
     n = reduced_size(input, axes)
     number = input.dtype.type  # division by a number of NumPy's gives inf or NaN where Python's would raise
     mean = input.sum(axis=axes, keepdims=True) / number(n)

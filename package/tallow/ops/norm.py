@@ -6,7 +6,7 @@ import math
 
 from tallow.devices import array_module
 from tallow.ops.expect import expect_float
-from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape
+from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape, left_shape
 from tallow.ops.table import Array, Result, Scalar, op
 
 
@@ -34,7 +34,7 @@ def linalg_vector_norm(
     axes = axes_of(x, dim, "linalg.vector_norm")
     if ord == 0:
         return (x != 0).sum(axis=axes, dtype=x.dtype, keepdims=keepdim), lambda g: (x * g.dtype.type(0),)
-    kept = kept_shape(x, axes)
+    kept = kept_shape(x.shape, axes)
     total = _power(size, ord).sum(axis=axes, keepdims=True)
     y = total if ord == 1 else xp.sqrt(total) if ord == 2 else total ** (1 / ord)
 
@@ -47,4 +47,4 @@ def linalg_vector_norm(
             return (x * scaled,)
         return (xp.where(x == 0, x, xp.sign(x) * xp.abs(x) ** (ord - 1)) * scaled,)
 
-    return (y if keepdim else y.reshape([n for i, n in enumerate(x.shape) if i not in axes])), backward_of_sum
+    return (y if keepdim else y.reshape(left_shape(x.shape, axes))), backward_of_sum

@@ -12,7 +12,7 @@ from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.along import axis_of, places, position, take
 from tallow.ops.expect import expect_float
-from tallow.ops.reduction import kept_shape
+from tallow.ops.reduction import kept_shape, left_shape
 from tallow.ops.scan import running
 from tallow.ops.sorting import chosen, order
 from tallow.ops.table import Array, Index, Result, op
@@ -120,47 +120,61 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _quantile(
-    input: Array, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool, name: str
-) -> Result:
+def _fractions(input: Array, q: Any, interpolation: str, name: str) -> Array:
+    """q as an array, and everything checked."""
     expect_float(name, input)
     if interpolation not in INTERPOLATIONS:
         raise ArgumentError(f"{name}: interpolation={interpolation!r}", mend=f"use one of {', '.join(INTERPOLATIONS)}")
-    xp = array_module(input)
-    q = xp.asarray(q, input.dtype)
+    q = array_module(input).asarray(q, input.dtype)
     if q.ndim > 1:
         raise ShapeError(f"{name}: q must be a number or a vector, got shape {q.shape}")
     if bool(((q < 0) | (q > 1)).any()):
         raise ArgumentError(f"{name}: q must lie in [0, 1], got {q}")
     if not input.size:
         raise ShapeError(f"{name}: input tensor must be non-empty, got shape {input.shape}")
-    x, axis = (input.reshape(-1), 0) if dim is None else _row_of(input, dim, name)
+    return q
+
+
+def _neighbours(x: Array, q: Array, axis: int, interpolation: str, skip_nan: bool) -> tuple[Array, Array, Any]:
+    """Where the elements on both sides of each quantile stand along `axis`, and the weight of the upper one."""
+    xp = array_module(x)
     n = x.shape[axis]
-    ranked = order(x, axis, descending=False)
-    valid = n - xp.isnan(x).sum(axis=axis, dtype=np.int64)
-    rank = q.reshape(-1, *(1,) * (x.ndim - 1)) * xp.maximum(valid - 1, 0).astype(x.dtype)  # (number of q, rows...)
+    valid = n - xp.isnan(x).sum(axis=axis, keepdims=True, dtype=np.int64)
+    rank = q.reshape([-1 if i == axis else 1 for i in range(x.ndim)]) * xp.maximum(valid - 1, 0).astype(x.dtype)
     if not skip_nan:
         rank = xp.where(valid < n, x.dtype.type(n - 1), rank)  # the last one is NaN
-    if interpolation == "nearest":
-        rank = xp.rint(rank)
-    below = xp.moveaxis((xp.ceil(rank) if interpolation == "higher" else xp.floor(rank)).astype(np.int64), 0, axis)
-    rank = xp.moveaxis(rank, 0, axis)
-    above = xp.ceil(rank).astype(np.int64) if interpolation in ("linear", "midpoint") else below
-    weight = x.dtype.type(0.5) if interpolation == "midpoint" else rank - xp.floor(rank)
-    below, above = take(ranked, below, axis), take(ranked, above, axis)
-    low, high = take(x, below, axis), take(x, above, axis)
-    value = low + weight * (high - low) if below is not above else low
+    ranked = order(x, axis, descending=False)
+    if interpolation in ("lower", "higher", "nearest"):
+        rounded = {"lower": xp.floor, "higher": xp.ceil, "nearest": xp.rint}[interpolation](rank)
+        place = take(ranked, rounded.astype(np.int64), axis)
+        return place, place, x.dtype.type(0)
+    lower = xp.floor(rank)
+    weight = x.dtype.type(0.5) if interpolation == "midpoint" else rank - lower
+    below = take(ranked, lower.astype(np.int64), axis)
+    return below, take(ranked, xp.ceil(rank).astype(np.int64), axis), weight
+
+
+def _quantile(
+    input: Array, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool, name: str
+) -> Result:
+    q = _fractions(input, q, interpolation, name)
+    x, axis = (input.reshape(-1), 0) if dim is None else _row_of(input, dim, name)
+    below, above, weight = _neighbours(x, q, axis, interpolation, skip_nan)
+    low = take(x, below, axis)
+    value = low if below is above else low + weight * (take(x, above, axis) - low)
 
     # `value` has the q in place of the axis. PyTorch puts them first, and drops them for a single number.
-    kept = kept_shape(input, range(input.ndim) if dim is None else (axis,))
-    shape = (*q.shape, *(kept if keepdim else [m for i, m in enumerate(input.shape) if dim is not None and i != axis]))
+    xp = array_module(x)
+    reduced = range(input.ndim) if dim is None else (axis,)
+    shape = (*q.shape, *(kept_shape if keepdim else left_shape)(input.shape, reduced))
+    given, x_shape = input.shape, x.shape
 
     def backward(g: Array) -> tuple[Array]:
-        rows = xp.moveaxis(g.reshape(-1, *(m for i, m in enumerate(x.shape) if i != axis)), 0, axis)
-        dx = xp.zeros(x.shape, g.dtype)
+        rows = xp.moveaxis(g.reshape(q.size, *left_shape(x_shape, (axis,))), 0, axis)
+        dx = xp.zeros(x_shape, g.dtype)
         add_at(dx, places(below, axis), rows * (1 - weight))
         add_at(dx, places(above, axis), rows * weight)
-        return (dx.reshape(input.shape),)
+        return (dx.reshape(given),)
 
     return xp.moveaxis(value, axis, 0).reshape(shape), backward
 

@@ -23,9 +23,14 @@ def axes_of(input: Array, dim: Dims, name: str) -> tuple[int, ...]:
     return axes if input.ndim else ()
 
 
-def kept_shape(input: Array, axes: Sequence[int]) -> tuple[int, ...]:
+def kept_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     """The shape after reducing `axes` with keepdim."""
-    return tuple(1 if i in axes else n for i, n in enumerate(input.shape))
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def left_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """The shape after reducing `axes` without keepdim."""
+    return tuple(n for i, n in enumerate(shape) if i not in axes)
 
 
 def reduced_size(input: Array, axes: Sequence[int]) -> int:
@@ -46,8 +51,8 @@ def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object 
     """
     axes = axes_of(input, dim, "sum")
     value = input.sum(axis=axes, dtype=widened(input, dtype), keepdims=keepdim)
-    shape, kept = input.shape, kept_shape(input, axes)
-    return value, lambda g: (array_module(g).broadcast_to(g.reshape(kept), shape),)
+    shape = input.shape
+    return value, lambda g: (array_module(g).broadcast_to(g.reshape(kept_shape(shape, axes)), shape),)
 
 
 @op()
@@ -62,8 +67,8 @@ def mean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object
     n = reduced_size(input, axes)
     total = input.sum(axis=axes, keepdims=keepdim)
     value = total / n if n else total * np.nan
-    shape, kept = input.shape, kept_shape(input, axes)
-    return value, lambda g: (array_module(g).broadcast_to((g / n).reshape(kept), shape),)
+    shape = input.shape
+    return value, lambda g: (array_module(g).broadcast_to((g / n).reshape(kept_shape(shape, axes)), shape),)
 
 
 @op()
@@ -77,7 +82,7 @@ def nansum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: obje
     axes = axes_of(input, dim, "nansum")
     missing = array_module(input).isnan(input)
     value = _without(input, missing).sum(axis=axes, keepdims=keepdim)
-    kept = kept_shape(input, axes)
+    kept = kept_shape(input.shape, axes)
     return value, lambda g: (g.reshape(kept) * ~missing,)
 
 
@@ -92,7 +97,7 @@ def nanmean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: obj
     axes = axes_of(input, dim, "nanmean")
     missing = array_module(input).isnan(input)
     n = (~missing).sum(axis=axes, keepdims=keepdim, dtype=input.dtype)
-    kept = kept_shape(input, axes)
+    kept = kept_shape(input.shape, axes)
     return _without(input, missing).sum(axis=axes, keepdims=keepdim) / n, lambda g: ((g / n).reshape(kept) * ~missing,)
 
 
@@ -110,7 +115,7 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
     """
     axes = axes_of(input, dim, "prod")
     value = input.prod(axis=axes, dtype=widened(input, dtype), keepdims=keepdim)
-    kept = kept_shape(input, axes)
+    kept = kept_shape(input.shape, axes)
 
     def backward(g: Array) -> tuple[Array]:
         whole = dim is None or not input.ndim
@@ -140,7 +145,7 @@ def extreme_of(
         error = ShapeError if dim is None else DimensionError
         raise error(f"{name}: no elements to reduce in shape {input.shape}, dim={dim}", mend="check x.numel() first")
     value = getattr(input, function)(axis=axes, keepdims=keepdim)
-    kept = kept_shape(input, axes)
+    kept = kept_shape(input.shape, axes)
 
     def backward(g: Array) -> tuple[Array]:
         chosen = input == value.reshape(kept)
@@ -212,12 +217,12 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Result:
     """
     xp = array_module(input)
     axes = axes_of(input, dim, "logsumexp")
-    kept = kept_shape(input, axes)
+    kept = kept_shape(input.shape, axes)
     if reduced_size(input, axes):
         m = input.max(axis=axes, keepdims=True)
         m = xp.where(xp.isfinite(m), m, m.dtype.type(0))  # inf - inf is no number
         y = xp.log(xp.exp(input - m).sum(axis=axes, keepdims=True)) + m
     else:
         y = xp.full(kept, -np.inf, input.dtype)
-    value = y if keepdim else y.reshape([n for i, n in enumerate(input.shape) if i not in axes])
+    value = y if keepdim else y.reshape(left_shape(input.shape, axes))
     return value, lambda g: (xp.exp(input - y) * g.reshape(kept),)

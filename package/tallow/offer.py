@@ -42,7 +42,8 @@ OPERATORS = {
     "__ge__": "ge",
 }
 UNARY_OPERATORS = {"__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "__invert__": "bitwise_not"}
-COMMUTATIVE = {"add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor"}
+# What an op is with its operands exchanged, where there is an op for that.
+EXCHANGED = {"add": "add", "mul": "mul", "sub": "rsub"} | {b: b for b in ("bitwise_and", "bitwise_or", "bitwise_xor")}
 
 
 def offer(places: str, *names: str, name: str | None = None) -> Callable[[F], F]:
@@ -164,7 +165,9 @@ def offer_operators() -> None:
         plain = binary_operator(made)
         setattr(Tensor, dunder, plain)
         if dunder not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
-            setattr(Tensor, "__r" + dunder[2:], plain if name in COMMUTATIVE else _reflected(made))
+            exchanged = EXCHANGED.get(name)
+            reflected = _reflected(made) if exchanged is None else binary_operator(OPS[exchanged])
+            setattr(Tensor, "__r" + dunder[2:], reflected)
             if name != "matmul":
                 setattr(Tensor, "__i" + dunder[2:], _inplace(made))
     for dunder, name in UNARY_OPERATORS.items():

@@ -1,7 +1,7 @@
 """The build hook: compile the kernels into the wheel, and give the wheel the tag that says where it runs.
 
-`TALLOW_WHEEL=pure` makes a py3-none-any wheel with the WebAssembly kernels. `TALLOW_WHEEL=platform`, the default, adds the
-native ones for this machine. An editable install compiles into the source tree instead.
+`TALLOW_WHEEL=pure` makes a py3-none-any wheel with the WebAssembly kernels. `TALLOW_WHEEL=platform`, the default, adds
+the native ones for this machine. An editable install compiles into the source tree instead.
 """
 
 from __future__ import annotations

@@ -97,9 +97,11 @@ class Prepared:
         for i, is_sequence in op.operands:
             if i >= given:
                 break
+            if is_sequence and not isinstance(call[i], list | tuple):
+                raise ArgumentTypeError(f"{op.name}: {op.names[i]} must be a list or tuple of Tensors, got {call[i]!r:.50}")
             for x in call[i] if is_sequence else (call[i],):
                 _unpack(op, i, x, values, tensors)
-        if op.dtypes != "keep" or len(values) > 1:
+        if values and (op.dtypes != "keep" or len(values) > 1):
             values = self._convert(op, values, self._wanted_dtype(op, call) if op.casts else None)
         position = 0
         for i, is_sequence in op.operands:

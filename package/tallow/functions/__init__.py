@@ -8,6 +8,7 @@ from tallow.functions import (
     elementwise,
     extremes,
     filling,
+    gather,
     indexing,
     inspection,
     joining,
@@ -18,6 +19,7 @@ from tallow.functions import (
     products,
     sampling,
     shape,
+    shuffling,
     similarity,
     statistics,
 )
@@ -30,6 +32,7 @@ __all__ = [
     "elementwise",
     "extremes",
     "filling",
+    "gather",
     "indexing",
     "inspection",
     "joining",
@@ -40,6 +43,7 @@ __all__ = [
     "products",
     "sampling",
     "shape",
+    "shuffling",
     "similarity",
     "statistics",
 ]

@@ -18,7 +18,7 @@ from tallow.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-OFFERED: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in PLACES if place != "F_"}
+OFFERED: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in PLACES if place not in ("tl_", "F_")}
 
 OPERATORS = {
     "__add__": "add",
@@ -137,6 +137,8 @@ def offer_op(made: Op) -> Callable[..., Any]:
         for name in (made.name, *made.aliases):
             if place == "Tensor_":
                 _put(place, name + "_", inplace_function_of(made))
+            elif place == "tl_":
+                _put("tl", name + "_", inplace_function_of(made))
             elif place == "F_":
                 _put("F", name, choosing_function_of(made))
                 _put("F", name + "_", inplace_function_of(made))

@@ -147,6 +147,13 @@ def test_aliases_are_offered_wherever_the_name_is(alias: str, name: str) -> None
     assert callable(getattr(tl.Tensor, alias + "_"))
 
 
+def test_inplace_functions_of_the_package_write_their_argument() -> None:
+    x = tl.tensor([-4.0, 9.0])
+    assert tl.sqrt_(tl.relu_(x)) is x
+    assert tl.nan_to_num_(tl.clip_(x, 1, 2)).tolist() == [1, 2]
+    assert x.tolist() == [1, 2]
+
+
 def test_special_has_its_own_names() -> None:
     assert tl.special.expit is tl.sigmoid
     assert tl.special.gammaln is tl.lgamma

@@ -39,7 +39,7 @@ def rrelu(
     return input.mul_(slope) if inplace else input * slope
 
 
-@offer("F")
+@offer("tl F")
 def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
     """`rrelu` in place."""
     return rrelu(input, lower, upper, training, inplace=True)

@@ -56,7 +56,7 @@ def nan_to_num(
     return apply(rounding.nan_to_num, input, *_replacements(input, nan, posinf, neginf))
 
 
-@offer("Tensor_")
+@offer("tl Tensor_")
 def nan_to_num_(
     input: Tensor, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:

@@ -26,7 +26,7 @@ def logistic(x: Array) -> Array:
     return 1 / (1 + array_module(x).exp(-x))
 
 
-@op("tl Tensor Tensor_ F", dtypes="float")
+@op("tl tl_ Tensor Tensor_ F", dtypes="float")
 def sigmoid(input: Array) -> Result:
     """1 / (1 + exp(-x))"""
     value = logistic(input)
@@ -45,7 +45,7 @@ def logsigmoid(input: Array) -> Result:
 # --------------------------------------------------------------------------------------------------- piecewise linear
 
 
-@op("tl Tensor Tensor_ F_")
+@op("tl tl_ Tensor Tensor_ F_")
 def relu(input: Array) -> Result:
     """max(x, 0)"""
     refuse_bool("relu", input)
@@ -154,7 +154,7 @@ def hardshrink(input: Array, lambd: float = 0.5) -> Result:
     return xp.where(within, 0, input), lambda g: (g * ~within,)
 
 
-@op("tl F_")
+@op("tl tl_ F_")
 def threshold(input: Array, threshold: float, value: float) -> Result:
     """x where it is above the threshold, elsewhere `value`."""
     refuse_bool("threshold", input)
@@ -176,7 +176,7 @@ def elu(input: Array, alpha: float = 1.0) -> Result:
     return _elu(input, alpha, 1.0, 1.0)
 
 
-@op("tl F_")
+@op("tl tl_ F_")
 def celu(input: Array, alpha: float = 1.0) -> Result:
     """x where it is positive, elsewhere alpha · (exp(x / alpha) - 1).
 
@@ -188,7 +188,7 @@ def celu(input: Array, alpha: float = 1.0) -> Result:
     return _elu(input, alpha, 1.0, 1 / alpha)
 
 
-@op("tl F_")
+@op("tl tl_ F_")
 def selu(input: Array) -> Result:
     """elu with the scales that keep mean 0 and variance 1 from layer to layer.
 

@@ -13,7 +13,7 @@ from tallow.ops.arithmetic import kind
 from tallow.ops.table import Result, op
 
 
-@op("tl Tensor Tensor_", aliases=("negative",))
+@op("tl tl_ Tensor Tensor_", aliases=("negative",))
 def neg(input: Array) -> Result:
     """-input"""
     if kind(input) == "b":
@@ -21,66 +21,66 @@ def neg(input: Array) -> Result:
     return -input, lambda g: (-g,)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def exp(input: Array) -> Result:
     """e to the power of input."""
     value = array_module(input).exp(input)
     return value, lambda g: (g * value,)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def exp2(input: Array) -> Result:
     """2 to the power of input."""
     value = array_module(input).exp2(input)
     return value, lambda g: (g * value * math.log(2),)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def expm1(input: Array) -> Result:
     """exp(input) - 1, exact near 0."""
     value = array_module(input).expm1(input)
     return value, lambda g: (g * (value + 1),)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def log(input: Array) -> Result:
     """Natural logarithm."""
     return array_module(input).log(input), lambda g: (g / input,)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def log2(input: Array) -> Result:
     """Logarithm to base 2."""
     return array_module(input).log2(input), lambda g: (g / (input * math.log(2)),)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def log10(input: Array) -> Result:
     """Logarithm to base 10."""
     return array_module(input).log10(input), lambda g: (g / (input * math.log(10)),)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def log1p(input: Array) -> Result:
     """log(1 + input), exact near 0."""
     return array_module(input).log1p(input), lambda g: (g / (input + 1),)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def sqrt(input: Array) -> Result:
     """Square root."""
     value = array_module(input).sqrt(input)
     return value, lambda g: (g / (2 * value),)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def rsqrt(input: Array) -> Result:
     """1 / sqrt(input)"""
     value = 1 / array_module(input).sqrt(input)
     return value, lambda g: (g * value * value * value * -0.5,)
 
 
-@op("tl Tensor Tensor_")
+@op("tl tl_ Tensor Tensor_")
 def square(input: Array) -> Result:
     """input · input, as an integer for booleans."""
     if kind(input) == "b":
@@ -88,7 +88,7 @@ def square(input: Array) -> Result:
     return input * input, lambda g: (g * 2 * input,)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def reciprocal(input: Array) -> Result:
     """1 / input"""
     value = 1 / input

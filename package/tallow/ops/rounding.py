@@ -18,28 +18,28 @@ def flat(g: Array) -> tuple[Any, ...]:
     return (array_module(g).zeros_like(g),)
 
 
-@op("tl Tensor Tensor_")
+@op("tl tl_ Tensor Tensor_")
 def ceil(input: Array) -> Result:
     """The least integer that is not below."""
     refuse_bool("ceil", input)
     return array_module(input).ceil(input), flat
 
 
-@op("tl Tensor Tensor_")
+@op("tl tl_ Tensor Tensor_")
 def floor(input: Array) -> Result:
     """The greatest integer that is not above."""
     refuse_bool("floor", input)
     return array_module(input).floor(input), flat
 
 
-@op("tl Tensor Tensor_", aliases=("fix",))
+@op("tl tl_ Tensor Tensor_", aliases=("fix",))
 def trunc(input: Array) -> Result:
     """The integer part."""
     refuse_bool("trunc", input)
     return array_module(input).trunc(input), flat
 
 
-@op("tl Tensor Tensor_ special")
+@op("tl tl_ Tensor Tensor_ special")
 def round(input: Array, *, decimals: int = 0) -> Result:
     """To the nearest number with that many decimals; what lies half way goes to the even one.
 
@@ -53,7 +53,7 @@ def round(input: Array, *, decimals: int = 0) -> Result:
     return array_module(input).round(input, decimals), flat
 
 
-@op("tl Tensor Tensor_")
+@op("tl tl_ Tensor Tensor_")
 def frac(input: Array) -> Result:
     """What truncation leaves: input - trunc(input)."""
     if kind(input) != "f":
@@ -66,7 +66,7 @@ def _sign(x: Array) -> Array:
     return x if kind(x) == "b" else (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
-@op("tl Tensor Tensor_", aliases=("absolute",))
+@op("tl tl_ Tensor Tensor_", aliases=("absolute",))
 def abs(input: Array) -> Result:
     """|input|"""
     refuse_bool("abs", input)

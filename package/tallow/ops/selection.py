@@ -40,7 +40,7 @@ def masked_fill(input: Array, mask: Index, value: Array | Scalar) -> Result:
     return filled, lambda g: (lambda: g * ~mask, lambda: (g * mask).sum())
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("clip",))
+@op("tl tl_ Tensor Tensor_", dtypes="promote", aliases=("clip",))
 def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar | None = None) -> Result:
     """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one.
 
@@ -72,14 +72,14 @@ def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar |
     return value, backward
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl tl_ Tensor Tensor_", dtypes="promote")
 def clamp_min(input: Array, min: Array | Scalar) -> Result:
     """max(input, `min`), broadcast."""
     value = array_module(input).maximum(input, min)
     return value, lambda g: (lambda: g * (input >= min), lambda: g * (input < min))
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl tl_ Tensor Tensor_", dtypes="promote")
 def clamp_max(input: Array, max: Array | Scalar) -> Result:
     """min(input, `max`), broadcast."""
     value = array_module(input).minimum(input, max)

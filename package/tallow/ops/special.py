@@ -17,14 +17,14 @@ TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 SINC_SLOPE = tuple((-1) ** k * math.pi * 2 * k / math.factorial(2 * k + 1) for k in range(7, 0, -1))
 
 
-@op("tl Tensor Tensor_ special", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def erf(input: Array) -> Result:
     """The error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
     xp = array_module(input)
     return approximation.erf(input), lambda g: (g * (TWO_OVER_ROOT_PI * xp.exp(-input * input)),)
 
 
-@op("tl Tensor Tensor_ special", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def erfc(input: Array) -> Result:
     """1 - erf(input), without the cancellation."""
     xp = array_module(input)
@@ -51,7 +51,7 @@ def digamma(input: Array) -> Result:
     return approximation.digamma(input), lambda g: (g * approximation.trigamma(input),)
 
 
-@op("tl Tensor Tensor_ special", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def sinc(input: Array) -> Result:
     """sin(πx) / πx, and 1 at 0."""
     xp = array_module(input)
@@ -66,7 +66,7 @@ def sinc(input: Array) -> Result:
     return value, backward
 
 
-@op("tl Tensor Tensor_ special", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def logit(input: Array, eps: float | None = None) -> Result:
     """ln(x / (1 - x)), the inverse of sigmoid; x is kept within [eps, 1 - eps] if `eps` is given."""
     xp = array_module(input)
@@ -76,7 +76,7 @@ def logit(input: Array, eps: float | None = None) -> Result:
     return xp.log(kept / (1 - kept)), lambda g: (xp.where(kept == input, g / (kept * (1 - kept)), 0),)
 
 
-@op("tl Tensor Tensor_ special", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
     """input · ln(other), 0 where the input is 0 unless `other` is NaN."""
     xp = array_module(input, other)

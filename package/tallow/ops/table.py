@@ -40,6 +40,7 @@ RULES = {
 }
 PLACES = {
     "tl": "a function of the package: tl.softmax",
+    "tl_": "a function of the package that works in place: tl.relu_",
     "Tensor": "a method: x.softmax",
     "Tensor_": "an in-place method: x.softmax_",
     "F": "a function of tallow.nn.functional",

@@ -7,83 +7,83 @@ from tallow.dtypes import Array
 from tallow.ops.table import Result, op
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def sin(input: Array) -> Result:
     """Sine of an angle in radians."""
     xp = array_module(input)
     return xp.sin(input), lambda g: (g * xp.cos(input),)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def cos(input: Array) -> Result:
     """Cosine of an angle in radians."""
     xp = array_module(input)
     return xp.cos(input), lambda g: (-g * xp.sin(input),)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def tan(input: Array) -> Result:
     """Tangent of an angle in radians."""
     value = array_module(input).tan(input)
     return value, lambda g: (g * (1 + value * value),)
 
 
-@op("tl Tensor Tensor_", dtypes="float", aliases=("arcsin",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arcsin",))
 def asin(input: Array) -> Result:
     """Inverse sine, in [-π/2, π/2]."""
     xp = array_module(input)
     return xp.arcsin(input), lambda g: (g / xp.sqrt(1 - input * input),)
 
 
-@op("tl Tensor Tensor_", dtypes="float", aliases=("arccos",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arccos",))
 def acos(input: Array) -> Result:
     """Inverse cosine, in [0, π]."""
     xp = array_module(input)
     return xp.arccos(input), lambda g: (-g / xp.sqrt(1 - input * input),)
 
 
-@op("tl Tensor Tensor_", dtypes="float", aliases=("arctan",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arctan",))
 def atan(input: Array) -> Result:
     """Inverse tangent, in [-π/2, π/2]."""
     return array_module(input).arctan(input), lambda g: (g / (1 + input * input),)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def sinh(input: Array) -> Result:
     """Hyperbolic sine."""
     xp = array_module(input)
     return xp.sinh(input), lambda g: (g * xp.cosh(input),)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float")
 def cosh(input: Array) -> Result:
     """Hyperbolic cosine."""
     xp = array_module(input)
     return xp.cosh(input), lambda g: (g * xp.sinh(input),)
 
 
-@op("tl Tensor Tensor_ F", dtypes="float")
+@op("tl tl_ Tensor Tensor_ F", dtypes="float")
 def tanh(input: Array) -> Result:
     """Hyperbolic tangent."""
     value = array_module(input).tanh(input)
     return value, lambda g: (g * (1 - value * value),)
 
 
-@op("tl Tensor Tensor_", dtypes="float", aliases=("arcsinh",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arcsinh",))
 def asinh(input: Array) -> Result:
     """Inverse hyperbolic sine."""
     xp = array_module(input)
     return xp.arcsinh(input), lambda g: (g / xp.sqrt(input * input + 1),)
 
 
-@op("tl Tensor Tensor_", dtypes="float", aliases=("arccosh",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arccosh",))
 def acosh(input: Array) -> Result:
     """Inverse hyperbolic cosine, of numbers from 1."""
     xp = array_module(input)
     return xp.arccosh(input), lambda g: (g / xp.sqrt(input * input - 1),)
 
 
-@op("tl Tensor Tensor_", dtypes="float", aliases=("arctanh",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arctanh",))
 def atanh(input: Array) -> Result:
     """Inverse hyperbolic tangent, of numbers in [-1, 1]."""
     return array_module(input).arctanh(input), lambda g: (g / (1 - input * input),)

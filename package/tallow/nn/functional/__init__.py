@@ -9,6 +9,7 @@ from tallow.nn.functional import (  # noqa: F401 - they offer their functions
     attention,
     classification_loss,
     embedding,
+    interpolation,
     loss,
     margin_loss,
     normalization,

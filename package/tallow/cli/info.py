@@ -13,7 +13,7 @@ import tallow
 from tallow import devices, kernels
 from tallow.errors import DeviceError
 
-OPTIONAL = ("cupy-cuda12x", "cupy-cuda13x", "ml_dtypes")
+OPTIONAL = ("cupy-cuda12x", "cupy-cuda13x")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

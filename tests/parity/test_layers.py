@@ -25,6 +25,8 @@ CONVENTIONS: list[tuple[str, Call, tuple[Any, ...]]] = [
     ("adaptive_max_pool2d-ties", functional("adaptive_max_pool2d", output_size=4), (TIED,)),
     ("embedding-padding", lambda m, w, i: m.nn.functional.embedding(i, w, padding_idx=1), (TABLE, WORDS)),
     ("embedding-negative-padding", lambda m, w, i: m.nn.functional.embedding(i, w, padding_idx=-4), (TABLE, WORDS)),
+    ("embedding_bag-padding", lambda m, w, i: m.nn.functional.embedding_bag(i, w, padding_idx=2), (TABLE, WORDS)),
+    ("embedding_bag-max-ties", lambda m, w, i: m.nn.functional.embedding_bag(i, w.round(), mode="max"), (TABLE, WORDS)),
     ("embedding-freq", lambda m, w, i: m.nn.functional.embedding(i, w, scale_grad_by_freq=True), (TABLE, WORDS)),
 ]
 

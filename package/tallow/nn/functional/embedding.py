@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from tallow import devices
 from tallow.apply import apply
 from tallow.autograd.graph import note_write
-from tallow.devices import array_module
-from tallow.dtypes import cast, dtype_of, widen
-from tallow.errors import ArgumentTypeError
+from tallow.dtypes import Array, cast, dtype_of, widen
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 from tallow.offer import offer
 from tallow.ops.embedding import check_indices
 from tallow.ops.embedding import embedding as embedding_op
-from tallow.tensor import Tensor
+from tallow.ops.embedding_bag import embedding_bag as embedding_bag_op
+from tallow.tensor import Tensor, wrap
 
 
 @offer("F")
@@ -44,10 +47,101 @@ def embedding(
 def shorten_rows(name: str, weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows of `weight` that are looked up, in place, to a norm of at most `max_norm`."""
     check_indices(name, indices.array, weight.array.shape[0])
-    xp = array_module(weight.array)
+    xp = devices.array_module(weight.array)
     used = xp.unique(indices.array)
     rows = widen(weight.array[used])
     norms = (xp.abs(rows) ** norm_type).sum(axis=1, keepdims=True) ** (1 / norm_type)
     scale = xp.where(norms > max_norm, max_norm / (norms + 1e-7), 1)  # 1e-7 as in PyTorch's embedding_renorm_
     weight.array[used] = cast((rows * scale).astype(rows.dtype), dtype_of(weight.array))
     note_write(weight)
+
+
+@offer("F")
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Sums, means or maxima of the rows of `weight` in each bag of indices.
+
+    Args:
+        offsets: where each bag begins in a one-dim input.
+        mode: "sum", "mean" or "max".
+        per_sample_weights: a factor for each index, with mode "sum".
+        include_last_offset: offsets hold the end of the last bag too.
+        padding_idx: this row does not count.
+        max_norm, norm_type, scale_grad_by_freq, sparse: as for `embedding`.
+
+    Shapes:  input (B, n), or (n) with offsets (B), weight (V, D) -> (B, D); an empty bag gives zeros
+    """
+    if mode not in ("sum", "mean", "max"):
+        raise ArgumentError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
+    if weight.ndim != 2:
+        raise ArgumentError(f"embedding_bag: weight has to be a 2D Tensor, got {tuple(weight.shape)}")
+    if per_sample_weights is not None:
+        if mode != "sum":
+            raise ArgumentError(f"embedding_bag: per_sample_weights are only supported for mode 'sum', not {mode!r}")
+        if per_sample_weights.array.shape != input.array.shape:
+            raise ArgumentError(
+                f"embedding_bag: expected per_sample_weights {tuple(per_sample_weights.shape)} to have the shape of "
+                f"input {tuple(input.shape)}"
+            )
+        per_sample_weights = per_sample_weights.reshape(-1)
+    bags, count = _bags(input, offsets, include_last_offset)
+    if max_norm is not None:
+        shorten_rows("embedding_bag", weight, input, max_norm, norm_type)
+    return apply(
+        embedding_bag_op, weight, per_sample_weights, input.array.reshape(-1), bags,
+        count=count, mode=mode, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq,
+    )  # fmt: skip
+
+
+def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Array, int]:
+    """The bag of each index, and the number of bags."""
+    xp = devices.array_module(input.array)
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ArgumentError("embedding_bag: offsets has to be None for a 2D input, whose rows are the bags")
+        batch, length = input.array.shape
+        return xp.repeat(xp.arange(batch, dtype=np.int64), length), batch
+    if input.ndim != 1 or offsets is None or offsets.ndim != 1:
+        raise ArgumentError("embedding_bag: expected a 2D input, or a 1D input and 1D offsets")
+    starts = offsets.array
+    if not len(starts) or int(starts[0]):
+        raise ShapeError("embedding_bag: offsets[0] has to be 0: the first bag begins at position 0")
+    if int(starts[-1]) > len(input.array):
+        raise ShapeError(f"embedding_bag: offsets[-1] must not exceed input's length {len(input.array)}")
+    if bool((starts[1:] < starts[:-1]).any()):
+        raise ShapeError("embedding_bag: offsets must not decrease")
+    count = len(starts) - include_last_offset
+    position = xp.arange(len(input.array), dtype=np.int64)
+    return xp.searchsorted(starts[:count], position, side="right").astype(np.int64) - 1, count
+
+
+@offer("F")
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """1 at the index that the tensor holds, 0 elsewhere, along a new last dim.
+
+    Args:    num_classes: one more than the largest index if -1
+    Shapes:  tensor (*) of int64 -> (*, num_classes) of int64
+    """
+    indices = tensor.array
+    if indices.dtype != np.int64:
+        raise DtypeError(f"one_hot: only applicable to int64 tensors, not {tensor.dtype}", mend="convert with .long()")
+    if not indices.size and num_classes <= 0:
+        raise ShapeError("one_hot: can not infer total number of classes from empty tensor")
+    if indices.size and int(indices.min()) < 0:
+        raise ShapeError("one_hot: class values must be non-negative")
+    classes = int(indices.max()) + 1 if num_classes == -1 else num_classes
+    if classes < 1 or (indices.size and int(indices.max()) >= classes):
+        raise ShapeError(f"one_hot: class values must be smaller than num_classes {num_classes}")
+    xp = devices.array_module(indices)
+    return wrap((indices[..., None] == xp.arange(classes)).astype(np.int64))

@@ -1,0 +1,86 @@
+"""Looking up several rows of a table at once, and summing them, or taking their mean or maximum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.ops.accumulate import add_at
+from tallow.ops.embedding import check_indices, check_padding_idx
+from tallow.ops.table import Array, Index, Result, op
+
+
+@op("")
+def embedding_bag(
+    weight: Array,
+    per_sample_weights: Array | None,
+    input: Index,
+    bags: Index,
+    *,
+    count: int,
+    mode: str,
+    padding_idx: int | None = None,
+    scale_grad_by_freq: bool = False,
+) -> Result:
+    """The rows weight[input[n]], gathered into `count` bags by their numbers, which do not decrease.
+
+    Args:    mode: "sum", with per_sample_weights as factors if given; "mean"; "max"
+    Shapes:  weight (V, D), input, bags, per_sample_weights (n) -> (count, D); an empty bag gives zeros
+    """
+    table_rows, width = weight.shape
+    check_indices("embedding_bag", input, table_rows)
+    padding_idx = check_padding_idx("embedding_bag", padding_idx, table_rows)
+    xp = array_module(weight)
+    if padding_idx is not None:
+        kept = input != padding_idx
+        input, bags = input[kept], bags[kept]
+    else:
+        kept = slice(None)
+    sizes = xp.bincount(bags, minlength=count)
+    rows = weight[input]
+
+    def into_table(d_rows: Array) -> Array:
+        d = xp.zeros((table_rows, width), d_rows.dtype)
+        if scale_grad_by_freq:  # each row by its own count; PyTorch's CPU code divides all rows by one row's
+            d_rows = d_rows / xp.bincount(input, minlength=table_rows)[input][:, None].astype(d_rows.dtype)
+        add_at(d, (input,), d_rows)
+        return d
+
+    if mode == "max":
+        y, first = _segment_max(rows, bags, sizes, count)
+
+        def max_backward(g: Array) -> tuple[object, ...]:
+            d_rows = xp.zeros((len(input), width), g.dtype)
+            bag, column = xp.nonzero(xp.broadcast_to((sizes > 0)[:, None], g.shape))
+            d_rows[first[bag, column], column] = g[bag, column]
+            return into_table(d_rows), None
+
+        return y, max_backward
+
+    factors = xp.ones(len(input), weight.dtype) if per_sample_weights is None else per_sample_weights[kept]
+    if mode == "mean":
+        factors = factors / sizes[bags].astype(weight.dtype)
+    y = xp.zeros((count, width), weight.dtype)
+    add_at(y, (bags,), rows * factors[:, None])
+    given = None if per_sample_weights is None else len(per_sample_weights)
+
+    def backward(g: Array) -> tuple[object, ...]:
+        def d_factors() -> Array:
+            d = xp.zeros(given, g.dtype)
+            d[kept] = (g[bags] * weight[input]).sum(axis=1)
+            return d
+
+        return lambda: into_table(g[bags] * factors[:, None]), None if given is None else d_factors
+
+    return y, backward
+
+
+def _segment_max(rows: Array, bags: Array, sizes: Array, count: int) -> tuple[Array, Array]:
+    """The maxima of each bag, zero for an empty one; and the first row that has each, (count, D)."""
+    xp = array_module(rows)
+    y = xp.full((count, rows.shape[1]), -np.inf, rows.dtype)
+    xp.maximum.at(y, bags, rows)
+    order = xp.broadcast_to(xp.arange(len(rows), dtype=np.int64)[:, None], rows.shape)
+    first = xp.full(y.shape, len(rows), np.int64)
+    xp.minimum.at(first, bags, xp.where(rows == y[bags], order, len(rows)))
+    return xp.where((sizes > 0)[:, None], y, 0), first

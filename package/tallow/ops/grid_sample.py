@@ -1,0 +1,179 @@
+"""Sampling an image at given points.
+
+Every mode takes a few elements around a point, along each spatial dim by itself, with weights that multiply: one for
+nearest, two for linear, four for cubic interpolation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.ops.accumulate import add_at
+from tallow.ops.interpolation import CUBIC
+from tallow.ops.table import Array, Result, op
+
+MODES = ("bilinear", "nearest", "bicubic")
+PADDING_MODES = ("zeros", "border", "reflection")
+
+
+class _Tap(NamedTuple):
+    """An element beside each point, along one dim: its index (inside the image), whether that is where it lies, its
+    weight, and the derivative of the weight by the grid's coordinate."""
+
+    index: Array
+    inside: Array
+    weight: Array
+    slope: Array
+
+
+@op("")
+def grid_sample(input: Array, grid: Array, mode: str, padding_mode: str, align_corners: bool) -> Result:
+    """input at the points of grid; nn.functional.grid_sample.
+
+    Shapes:  input (N, C, *spatial), grid (N, *out, d), d the number of spatial dims, x first -> (N, C, *out)
+    """
+    _check(input, grid, mode, padding_mode)
+    xp = array_module(input)
+    batch, channels, *spatial = input.shape
+    out = grid.shape[1:-1]
+    points = math.prod(out)
+
+    def taps() -> list[list[_Tap]]:
+        return [
+            _taps(grid[..., -1 - axis].reshape(-1), size, mode, padding_mode, align_corners)
+            for axis, size in enumerate(spatial)
+        ]
+
+    def rows_of(x: Array) -> Array:
+        """(N, C, *dims) -> (N · all, C)"""
+        return x.reshape(batch, channels, -1).swapaxes(1, 2).reshape(-1, channels)
+
+    def image_of(rows: Array, dims: Any) -> Array:
+        return rows.reshape(batch, -1, channels).swapaxes(1, 2).reshape(batch, channels, *dims)
+
+    def corners(chosen: list[list[_Tap]]) -> Iterator[tuple[Array, Array, tuple[_Tap, ...]]]:
+        """For each combination of taps: the row of the input, and whether the point is inside."""
+        first = xp.repeat(xp.arange(batch, dtype=np.int64) * math.prod(spatial), points)
+        for combination in product(*chosen):
+            place, inside = 0, True
+            for tap, size in zip(combination, spatial, strict=True):
+                place, inside = place * size + tap.index, inside & tap.inside
+            yield first + place, inside, combination
+
+    source = rows_of(input)
+    y = xp.zeros((batch * points, channels), input.dtype)
+    for place, inside, combination in corners(taps()):
+        y += source[place] * (_product(combination) * inside)[:, None]
+
+    def d_input(g: Array) -> Array:
+        d = xp.zeros((batch * math.prod(spatial), channels), g.dtype)
+        rows = rows_of(g)
+        for place, inside, combination in corners(taps()):
+            add_at(d, (place,), rows * (_product(combination) * inside)[:, None])
+        return image_of(d, spatial)
+
+    def d_grid(g: Array) -> Array:
+        d = xp.zeros((batch * points, len(spatial)), g.dtype)
+        rows, source = rows_of(g), rows_of(input)
+        for place, inside, combination in corners(taps()):
+            along = (rows * source[place]).sum(axis=1) * inside
+            for axis, tap in enumerate(combination):
+                others = combination[:axis] + combination[axis + 1 :]
+                d[:, -1 - axis] += along * tap.slope * _product(others)
+        return d.reshape(grid.shape)
+
+    return image_of(y, out), lambda g: (lambda: d_input(g), lambda: d_grid(g))
+
+
+def _product(taps: tuple[_Tap, ...]) -> Any:
+    weight: Any = 1
+    for tap in taps:
+        weight = weight * tap.weight
+    return weight
+
+
+def _check(input: Array, grid: Array, mode: str, padding_mode: str) -> None:
+    if mode not in MODES:
+        raise ArgumentError(f"grid_sample: expected mode to be one of {', '.join(MODES)}, got {mode!r}")
+    if padding_mode not in PADDING_MODES:
+        raise ArgumentError(f"grid_sample: expected padding_mode of {', '.join(PADDING_MODES)}, got {padding_mode!r}")
+    shapes = f"input {tuple(input.shape)} and grid {tuple(grid.shape)}"
+    if input.ndim not in (4, 5) or grid.ndim != input.ndim or len(input) != len(grid):
+        raise ShapeError(f"grid_sample: expected 4D or 5D input and grid of one batch size, got {shapes}")
+    if grid.shape[-1] != input.ndim - 2:
+        raise ShapeError(f"grid_sample: expected grid to have size {input.ndim - 2} in its last dim, got {shapes}")
+    if mode == "bicubic" and input.ndim == 5:
+        raise ShapeError("grid_sample: bicubic interpolation only supports 4D input")
+    if 0 in input.shape[2:]:
+        raise ShapeError(f"grid_sample: expected input to have non-empty spatial dims, got {shapes}")
+    if input.dtype.kind != "f":
+        raise DtypeError(f"grid_sample: not defined for {input.dtype}", mend="convert with .float()")
+
+
+def _taps(coordinate: Array, size: int, mode: str, padding_mode: str, align_corners: bool) -> list[_Tap]:
+    xp = array_module(coordinate)
+    unit = (size - 1) / 2 if align_corners else size / 2  # elements per unit of the grid's coordinate
+    position = (coordinate + 1) * unit - (0 if align_corners else 0.5)
+    if mode == "bicubic":  # what lies outside is decided for each element it takes
+        low = xp.floor(position)
+        part = position - low
+        found = []
+        for offset in range(-1, 3):
+            weight, slope = _cubic(part - offset)
+            place, _ = _into(low + offset, size, padding_mode, align_corners)
+            found.append(_tap(place, size, weight, slope * unit))
+        return found
+    position, sign = _into(position, size, padding_mode, align_corners)
+    if mode == "nearest":
+        return [_tap(xp.rint(position), size, xp.ones_like(position), xp.zeros_like(position))]
+    low = xp.floor(position)
+    part = position - low
+    slope = sign * unit
+    return [_tap(low, size, 1 - part, -slope), _tap(low + 1, size, part, slope)]
+
+
+def _tap(place: Array, size: int, weight: Array, slope: Array) -> _Tap:
+    xp = array_module(place)
+    inside = (place >= 0) & (place < size)
+    return _Tap(xp.where(inside, place, 0).astype(np.int64), inside, weight, slope)
+
+
+def _into(position: Array, size: int, padding_mode: str, align_corners: bool) -> tuple[Array, Array]:
+    """The position within the image that stands for one outside, and its derivative by the latter."""
+    xp = array_module(position)
+    sign = xp.ones_like(position)
+    if padding_mode == "reflection":
+        low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
+        if span == 0:
+            position, sign = xp.zeros_like(position), xp.zeros_like(position)
+        else:
+            distance = xp.abs(position - low)
+            turns = xp.floor(distance / span)
+            rest = distance - turns * span
+            is_even = turns % 2 == 0
+            sign = xp.where(position < low, -1, 1) * xp.where(is_even, 1, -1)
+            position = xp.where(is_even, rest, span - rest) + low
+    if padding_mode != "zeros":
+        sign = xp.where((position > 0) & (position < size - 1), sign, 0)
+        position = xp.clip(position, 0, size - 1)
+    return position, sign
+
+
+def _cubic(x: Array) -> tuple[Array, Array]:
+    """Keys' kernel and its derivative at x, |x| ≤ 2."""
+    xp = array_module(x)
+    a = CUBIC
+    size = xp.abs(x)
+    is_near = size <= 1
+    near = ((a + 2) * size - (a + 3)) * size * size + 1
+    far = ((a * size - 5 * a) * size + 8 * a) * size - 4 * a
+    d_near = (3 * (a + 2) * size - 2 * (a + 3)) * size
+    d_far = (3 * a * size - 10 * a) * size + 8 * a
+    return xp.where(is_near, near, far), xp.where(is_near, d_near, d_far) * xp.sign(x)

@@ -1,0 +1,94 @@
+"""Resizing images: which elements make up each element of the result, and in what proportion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tallow.errors import DtypeError
+from tallow.ops.resampling import Taps
+from tallow.ops.table import Array, Result, op
+
+Coordinates = np.ndarray[Any, np.dtype[np.float64]]
+
+CUBIC = -0.75  # Keys' a for bicubic; the anti-aliased filter takes -0.5. Both as in PyTorch
+
+
+@op("")
+def resample(input: Array, taps: Sequence[Taps]) -> Result:
+    """Weighted sums along each of the last dims, one entry of `taps` for each of them."""
+    if input.dtype.kind != "f" and any((t.weight != 1).any() for t in taps):
+        raise DtypeError(
+            f"interpolate: not defined for {input.dtype} but in nearest mode", mend="convert with .float()"
+        )
+    axes = range(-len(taps), 0)
+    y = input
+    for axis, t in zip(axes, taps, strict=True):
+        y = t.apply(y, axis)
+
+    def backward(g: Array) -> tuple[Array]:
+        for axis, t in zip(reversed(axes), reversed(taps), strict=True):
+            g = t.transposed().apply(g, axis)
+        return (g,)
+
+    return y, backward
+
+
+def nearest(size: int, out: int, step: float, exact: bool) -> Taps:
+    """One element each, ⌊i · step⌋ or, if `exact`, the one whose centre is nearest."""
+    i = np.arange(out, dtype=np.float32)
+    # float32, as in PyTorch: where the product is nearly an integer, its rounding decides
+    index = np.floor((i + np.float32(0.5 if exact else 0)) * np.float32(step)).astype(np.int64)
+    return Taps(np.minimum(index, size - 1)[None], np.ones((1, out)), size)
+
+
+def linear(size: int, out: int, step: float, align_corners: bool) -> Taps:
+    position = np.maximum(_positions(out, step, align_corners), 0)
+    low = np.minimum(np.floor(position).astype(np.int64), size - 1)
+    part = position - low
+    return Taps(np.stack((low, np.minimum(low + 1, size - 1))), np.stack((1 - part, part)), size)
+
+
+def cubic(size: int, out: int, step: float, align_corners: bool) -> Taps:
+    position = _positions(out, step, align_corners)
+    low = np.floor(position)
+    offsets = np.arange(-1, 3)[:, None]
+    weight = cubic_filter(offsets - (position - low), CUBIC)
+    return Taps(np.clip(low.astype(np.int64) + offsets, 0, size - 1), weight, size)
+
+
+def smooth(size: int, out: int, step: float, radius: int, filter: Callable[[Coordinates], Coordinates]) -> Taps:
+    """Anti-aliased: the filter is as wide as the step between outputs, so that no input is skipped.
+
+    Source:  Pillow's resampling, `src/libImaging/Resample.c`, precompute_coeffs
+    """
+    scale = max(step, 1.0)
+    centre = step * (np.arange(out) + 0.5)
+    start = np.maximum((centre - radius * scale + 0.5).astype(np.int64), 0)
+    stop = np.minimum((centre + radius * scale + 0.5).astype(np.int64), size)
+    place = np.arange(int((stop - start).max()), dtype=np.int64)[:, None]
+    weight = filter((start + place - centre + 0.5) / scale) * (place < stop - start)
+    return Taps(np.minimum(start + place, size - 1), weight / weight.sum(axis=0), size)
+
+
+def _positions(out: int, step: float, align_corners: bool) -> Coordinates:
+    i = np.arange(out, dtype=np.float64)
+    return i * step if align_corners else (i + 0.5) * step - 0.5
+
+
+def triangle_filter(x: Coordinates) -> Coordinates:
+    return np.maximum(1 - np.abs(x), 0)
+
+
+def cubic_filter(x: Coordinates, a: float = -0.5) -> Coordinates:
+    """Source:  Keys 1981, "Cubic Convolution Interpolation for Digital Image Processing", eq. 4"""
+    x = np.abs(x)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+
+
+def lanczos_filter(x: Coordinates) -> Coordinates:
+    return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)

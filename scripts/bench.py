@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Measure what tallow claims about its speed, beside what it is compared with, in one run.
 
     python scripts/bench.py matmul --browser

@@ -15,13 +15,21 @@ class Timing(NamedTuple):
 
 def measure(fn: Callable[[], Any], budget_s: float = 0.5, least: int = 3) -> Timing:
     """Call `fn` until the budget is spent, and at least `least` times after one call that does not count."""
-    fn()
-    times: list[float] = []
-    while len(times) < least or sum(times) < budget_s:
-        start = time.perf_counter()
+    return in_turn(budget_s, least, fn)[0]
+
+
+def in_turn(budget_s: float, least: int, *functions: Callable[[], Any]) -> list[Timing]:
+    """`measure` of several functions that take turns, so that whatever else the machine does meets them all."""
+    times: list[list[float]] = [[] for _ in functions]
+    for fn in functions:
         fn()
-        times.append(time.perf_counter() - start)
-    return Timing(min(times), statistics.median(times))
+    while any(hungry := [len(own) < least or sum(own) < budget_s for own in times]):
+        for fn, own, more in zip(functions, times, hungry, strict=True):
+            if more:
+                start = time.perf_counter()
+                fn()
+                own.append(time.perf_counter() - start)
+    return [Timing(min(own), statistics.median(own)) for own in times]
 
 
 def per_call(fn: Callable[[], Any], calls: int = 2_000, rounds: int = 7) -> Timing:

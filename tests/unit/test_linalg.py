@@ -80,6 +80,13 @@ def test_a_matrix_without_an_answer_is_told_with_its_shape(function: str) -> Non
     assert issubclass(LinAlgError, RuntimeError)
 
 
+def test_nan_goes_through_a_solution() -> None:
+    """It has no other answer; and to look for it first would cost every call."""
+    x = tl.tensor([[1.0, 2.0], [float("nan"), 1.0]])
+    assert np.isnan(tl.linalg.inv(x).numpy()).any()
+    assert np.isnan(tl.linalg.solve(x, tl.ones(2)).numpy()).any()
+
+
 def test_cond_of_a_singular_matrix_is_infinite() -> None:
     assert tl.linalg.cond(tl.zeros(2, 2), 1).item() != tl.linalg.cond(tl.eye(2), 1).item() == 1
     assert np.isinf(tl.linalg.cond(tl.tensor([[1.0, 1.0], [1.0, 1.0]]), "fro").item())

@@ -102,6 +102,10 @@ def test_matmul_says_both_shapes() -> None:
         tl.ones(2, 2, 3) @ tl.ones(3, 3, 2)
 
 
+def test_addmm_ignores_its_input_for_beta_zero() -> None:
+    assert tl.addmm(tl.full((2, 2), NAN), tl.eye(2), tl.eye(2), beta=0).tolist() == [[1, 0], [0, 1]]
+
+
 def test_matmul_goes_through_the_kernel_table() -> None:
     seen = []
 

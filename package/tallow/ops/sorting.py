@@ -69,7 +69,6 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     if k < n:
         part = xp.argpartition(x, min(n - k, n - 1) if largest else max(k, 1) - 1, axis=axis)
         part = part[(*before, slice(n - k, None) if largest else slice(None, k))].astype(np.int64, copy=False)
-        part.sort(axis=axis)  # so that among equal elements the first comes first
         indices = take(part, order(take(x, part, axis), axis, largest), axis)
     else:
         indices = order(x, axis, largest)

@@ -22,7 +22,20 @@ LAYERS = (
     ("devices",),
     ("kernels",),
     ("ops",),
-    ("autograd", "tensor", "size", "printing", "apply", "offer", "creation", "functions", "linalg", "meta", "random", "special"),
+    (
+        "autograd",
+        "tensor",
+        "size",
+        "printing",
+        "apply",
+        "offer",
+        "creation",
+        "functions",
+        "linalg",
+        "meta",
+        "random",
+        "special",
+    ),
     ("nn", "optim", "data", "text", "audio", "io"),
     ("models", "generation", "hub"),
     ("tallow",),
@@ -30,8 +43,8 @@ LAYERS = (
 )
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
-# Packages a user may lack, or that only one command needs; they are imported where they are used.
-OPTIONAL = {"cupy", "cupyx", "huggingface_hub", "js", "matplotlib", "ml_dtypes", "pyodide", "safetensors", "tqdm"}
+# Packages of the extras, which a user may lack; they are imported where they are used.
+OPTIONAL = {"huggingface_hub", "matplotlib", "soundfile", "soxr"}
 
 # Every other import inside a function: (module, what it imports) -> why it waits.
 LATE = {

@@ -7,13 +7,15 @@ end in one table, from which `tallow`, `tallow.nn.functional`, `tallow.linalg` a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
+from types import CodeType
 from typing import Any, TypeVar
 
 from tallow.apply import apply, apply_inplace, binary_operator
 from tallow.autograd.modes import mode
 from tallow.dtypes import can_cast
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, GraphError, ShapeError
-from tallow.ops.table import OPS, PLACES, Op, op
+from tallow.ops.table import ALIASES, OPS, PLACES, Op, op
 from tallow.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,12 +55,30 @@ def offer(places: str, *names: str, name: str | None = None) -> Callable[[F], F]
     """
 
     def put(function: F) -> F:
+        public = _taking_numpys_words(function)
         for place in places.split():
-            for public in (name or function.__name__, *names):
-                _put(place, public, function)
+            for called in (name or function.__name__, *names):
+                _put(place, called, public)
         return function
 
     return put
+
+
+def _taking_numpys_words(function: F) -> F:
+    """The function, called with `axis` for `dim` and the like where it has a `dim`, as PyTorch's are."""
+    code: CodeType = function.__code__
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # inspect.signature would be felt at import
+    aliases = {alias: name for alias, name in ALIASES.items() if name in own and alias not in own}
+    if not aliases:
+        return function
+
+    @wraps(function)
+    def renaming(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}
+        return function(*args, **kwargs)
+
+    return renaming  # type: ignore[return-value]
 
 
 def _put(place: str, name: str, function: Callable[..., Any]) -> None:

@@ -99,6 +99,9 @@ case("norm", lambda m, x: x.norm(p=3, dim=-1, dtype=m.float64), normal(3, 4))
 case("norm", lambda m, x: x.norm(p="nuc"), normal(3, 4))
 case("norm", lambda m, x: x.norm(p="fro", dim=0), normal(3, 4))
 
+case("std", lambda m, x: x.std(axis=0, keepdims=True), normal(3, 4))
+case("norm", lambda m, x: m.norm(x, p=2, dim=1, keepdim=True), normal(3, 4))
+
 case("trace", lambda m, x: m.trace(x), normal(3, 4))
 case("trace", lambda m, x: x.trace(), integers(3, 3), grad=False)
 

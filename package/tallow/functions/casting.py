@@ -8,8 +8,9 @@ from typing import Any
 from tallow import devices, dtypes
 from tallow.apply import apply
 from tallow.errors import ArgumentError
+from tallow.layout import CHANNELS_LAST_NDIM, contiguous_format, memory_format, preserve_format
 from tallow.offer import offer
-from tallow.ops.casting import contiguous_copy, to_device, to_dtype
+from tallow.ops.casting import clone, to_device, to_dtype
 from tallow.tensor import Tensor
 
 
@@ -32,7 +33,7 @@ def to(
     other: Tensor | None = None,
     non_blocking: bool = False,
     copy: bool = False,
-    memory_format: object = None,
+    memory_format: memory_format | None = None,
 ) -> Tensor:
     """to(dtype), to(device), to(device, dtype), to(other): the tensor itself if nothing changes, unless `copy`."""
     kinds: list[Any] = list(args)
@@ -49,7 +50,8 @@ def to(
     if other is not None:
         dtype, device = other.dtype, other.device
     target = None if device is None else devices.device(device)
-    return convert(input, None if dtype is None else dtypes.as_dtype(dtype), target, copy)
+    made = convert(input, None if dtype is None else dtypes.as_dtype(dtype), target, copy)
+    return made if memory_format in (None, preserve_format) else contiguous(made, memory_format)
 
 
 @offer("Tensor")
@@ -88,7 +90,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _short_form(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
-    def function(input: Tensor, memory_format: object = None) -> Tensor:
+    def function(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
         return input if input.dtype is dtype else apply(to_dtype, input, dtype)
 
     function.__name__ = function.__qualname__ = name
@@ -112,16 +114,24 @@ for _name, _dtype in {
 
 
 @offer("Tensor")
-def cpu(input: Tensor, memory_format: object = None) -> Tensor:
+def cpu(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
     return convert(input, None, devices.CPU)
 
 
 @offer("Tensor")
-def cuda(input: Tensor, device: Any = None, non_blocking: bool = False, memory_format: object = None) -> Tensor:
+def cuda(
+    input: Tensor, device: Any = None, non_blocking: bool = False, memory_format: memory_format | None = None
+) -> Tensor:
     return convert(input, None, devices.device("cuda" if device is None else device))
 
 
 @offer("Tensor")
-def contiguous(input: Tensor, memory_format: object = None) -> Tensor:
-    """The tensor itself if its elements lie in row-major order, else a copy that does."""
-    return input if input.is_contiguous() else apply(contiguous_copy, input)
+def contiguous(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
+    """The tensor itself if its elements lie in row-major order, or that of `memory_format`, else a copy that does."""
+    if memory_format in CHANNELS_LAST_NDIM:
+        channels_at_end = input.array.transpose(0, *range(2, input.ndim), 1) if input.ndim > 1 else input.array
+        done = input.ndim == CHANNELS_LAST_NDIM[memory_format] and channels_at_end.flags.c_contiguous
+    else:
+        done = input.is_contiguous()
+        memory_format = contiguous_format
+    return input if done else apply(clone, input, memory_format=memory_format)

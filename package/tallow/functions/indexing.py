@@ -138,7 +138,7 @@ def _array(item: Any, x: Array) -> Array:
             f"not {type(item).__name__}"
         )
     if array.dtype == np.uint8:
-        array = array != 0
+        array = array.astype(np.bool_)
     if array.dtype not in (np.int64, np.int32, np.bool_):
         raise DimensionError(f"tensors used as indices must be of int64, int32, uint8 or bool, not {array.dtype}")
     if type(array) is not type(x):

@@ -8,16 +8,27 @@ from typing import Any
 from tallow import creation, devices, dtypes
 from tallow.creation import Device, Dtype, Number, as_size, filled, number
 from tallow.errors import ArgumentTypeError
+from tallow.layout import contiguous_format
 from tallow.offer import offer
 from tallow.tensor import Tensor
 
 
-def _like(name: str, input: Tensor, value: Number | None, dtype: Dtype, device: Device, requires_grad: bool) -> Tensor:
+def _like(
+    name: str,
+    input: Tensor,
+    value: Number | None,
+    dtype: Dtype,
+    device: Device,
+    requires_grad: bool,
+    memory_format: Any,
+) -> Tensor:
     """A tensor of the input's size, with its dtype, device and order in memory."""
     if not isinstance(input, Tensor):
         raise ArgumentTypeError(f"{name}: input must be a Tensor, not {type(input).__name__}")
     d = input.dtype if dtype is None else dtypes.as_dtype(dtype)
     place = input.device if device is None else devices.device(device)
+    if memory_format is contiguous_format:
+        return filled(tuple(input.shape), value, d, place, requires_grad)
     order = sorted(range(input.ndim), key=lambda i: -input.array.strides[i])  # outermost dim in memory first
     made = filled(tuple(input.shape[i] for i in order), value, d, place)
     made.array = made.array.transpose(sorted(range(input.ndim), key=order.__getitem__))
@@ -28,14 +39,14 @@ def _like(name: str, input: Tensor, value: Number | None, dtype: Dtype, device: 
 def zeros_like(
     input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    return _like("zeros_like", input, 0, dtype, device, requires_grad)
+    return _like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
 @offer("tl")
 def ones_like(
     input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    return _like("ones_like", input, 1, dtype, device, requires_grad)
+    return _like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
 
 
 @offer("tl")
@@ -43,7 +54,7 @@ def empty_like(
     input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Uninitialised memory."""
-    return _like("empty_like", input, None, dtype, device, requires_grad)
+    return _like("empty_like", input, None, dtype, device, requires_grad, memory_format)
 
 
 @offer("tl")
@@ -56,7 +67,7 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    return _like("full_like", input, number(fill_value), dtype, device, requires_grad)
+    return _like("full_like", input, number(fill_value), dtype, device, requires_grad, memory_format)
 
 
 def _new(

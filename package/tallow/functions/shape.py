@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from tallow import dtypes
 from tallow.apply import apply
-from tallow.errors import ShapeError
+from tallow.devices import array_module
+from tallow.errors import DimensionError, ShapeError
 from tallow.offer import offer
 from tallow.ops import shape as ops
+from tallow.ops.diagonals import diag_embed
+from tallow.ops.diagonals import diagonal as diagonal_of
+from tallow.ops.dims import normalize_dim, normalize_dims
+from tallow.ops.indexing import getitem
+from tallow.ops.rearranging import flip, interleaved_places, repeat
+from tallow.ops.strided import as_strided as strided_view
+from tallow.ops.strided import window_view
+from tallow.size import Size
 from tallow.tensor import Tensor, wrap
 
 
@@ -52,6 +64,199 @@ def t(input: Tensor) -> Tensor:
     if input.ndim > 2:
         raise ShapeError(f"t: expects a tensor with at most 2 dimensions, got {input.ndim}", mend="use .mT")
     return apply(ops.transpose, input, 0, -1)
+
+
+@offer("tl Tensor")
+def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
+    """The `length` places along `dim` from `start` on: a view.
+
+    Raises: DimensionError for a start, ShapeError for a length that reaches beyond the end.
+    """
+    if not input.ndim:
+        raise ShapeError("narrow: cannot be applied to a 0-dim tensor")
+    dim = normalize_dim(dim, input.ndim, "narrow")
+    first, size = int(start), input.array.shape[dim]
+    if length < 0:
+        raise ShapeError(f"narrow: length must be non-negative, got {length}")
+    if not -size <= first <= size:
+        raise DimensionError(f"narrow: start {first} is out of range for dimension {dim} of size {size}")
+    first += size if first < 0 else 0
+    if first + length > size:
+        raise ShapeError(f"narrow: start {first} + length {length} exceeds dimension size {size}")
+    return apply(getitem, input, (*(slice(None),) * dim, slice(first, first + length)))
+
+
+@offer("tl Tensor")
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The slice at one place along `dim`, without that dim: a view."""
+    if not input.ndim:
+        raise DimensionError("select: cannot be applied to a 0-dim tensor")
+    dim = normalize_dim(dim, input.ndim, "select")
+    size = input.array.shape[dim]
+    if not -size <= index < size:
+        raise DimensionError(f"select: index {index} is out of range for dimension {dim} of size {size}")
+    return apply(getitem, input, (*(slice(None),) * dim, index, ...))
+
+
+@offer("tl Tensor", "moveaxis")
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Move dims to new positions; the others keep their order."""
+    pairs = [(dims,) if isinstance(dims, int) else tuple(dims) for dims in (source, destination)]
+    if len(pairs[0]) != len(pairs[1]):
+        raise ShapeError(f"movedim: {len(pairs[0])} source dims and {len(pairs[1])} destination dims; expected as many")
+    taken, placed = (normalize_dims(dims, input.ndim, "movedim") if dims else () for dims in pairs)
+    order = [d for d in range(input.ndim) if d not in taken]
+    for position, d in sorted(zip(placed, taken, strict=True)):
+        order.insert(position, d)
+    return apply(ops.permute, input, tuple(order))
+
+
+@offer("Tensor")
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """All windows of `size` places along a dim, `step` apart, as a new last dim: a view."""
+    return apply(window_view, input, dimension, size, step)
+
+
+@offer("tl Tensor")
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """A view of the tensor's storage by explicit steps, in elements.
+
+    Raises: ShapeError if they reach beyond the storage, or it is not in row-major order.
+    """
+    storage = input if input._base is None else input._base
+    if storage_offset is None:
+        storage_offset = (input.data_ptr() - storage.data_ptr()) // input.itemsize
+    return apply(strided_view, storage, tuple(size), tuple(stride), storage_offset)
+
+
+@offer("tl Tensor")
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """As `repeat`; where there are fewer repeats than dims, the first dims are not repeated."""
+    repeats = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], list | tuple) else dims
+    return apply(repeat, input, (1,) * (input.ndim - len(repeats)) + repeats)
+
+
+@offer("tl Tensor")
+def repeat_interleave(
+    input: Tensor, repeats: Tensor | int | None = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each place along `dim` several times in a row; without `dim`, each element of the flattened tensor.
+
+    repeat_interleave(repeats) alone gives the places: 0 repeats[0] times, 1 repeats[1] times, ...
+
+    Args:
+        repeats: one number for all, or one for each place.
+    """
+    if repeats is None:
+        if input.ndim != 1:
+            raise ShapeError(f"repeat_interleave: repeats must be 1-dim, got {input.ndim} dims")
+        return wrap(interleaved_places(input.array, input.numel(), array_module(input.array)))
+    if dim is None:
+        input, dim = input.flatten(), 0
+    dim = normalize_dim(dim, input.ndim, "repeat_interleave")
+    size = input.array.shape[dim] if input.ndim else 1
+    counts = repeats.array if isinstance(repeats, Tensor) else repeats
+    places = interleaved_places(counts, size, array_module(input.array))
+    if output_size is not None and output_size != places.size:
+        raise ShapeError(f"repeat_interleave: the repeats sum to {places.size}, not to output_size {output_size}")
+    return input.index_select(dim, wrap(places))
+
+
+@offer("tl Tensor")
+def fliplr(input: Tensor) -> Tensor:
+    """Columns in reverse order."""
+    if input.ndim < 2:
+        raise ShapeError(f"fliplr: input must be >= 2-d, got {input.ndim} dims")
+    return apply(flip, input, (1,))
+
+
+@offer("tl Tensor")
+def flipud(input: Tensor) -> Tensor:
+    """Rows in reverse order."""
+    if input.ndim < 1:
+        raise ShapeError("flipud: input must be >= 1-d, got 0 dims")
+    return apply(flip, input, (0,))
+
+
+@offer("tl Tensor")
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """A copy turned by `k` quarters, from the first of `dims` towards the second."""
+    if len(dims) != 2 or input.ndim < 2:
+        raise ShapeError(f"rot90: expected two rotation dims and a tensor of at least two, got {dims} and {input.ndim}")
+    a, b = (normalize_dim(d, input.ndim, "rot90") for d in dims)
+    if a == b:
+        raise ShapeError(f"rot90: expected rotation dims to be different, got {dims}")
+    if k % 4 == 1:
+        return apply(flip, input, (b,)).transpose(a, b)
+    if k % 4 == 3:
+        return apply(flip, input, (a,)).transpose(a, b)
+    return apply(flip, input, (a, b)) if k % 4 else input.clone()
+
+
+@offer("tl Tensor")
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector: a copy."""
+    if input.ndim == 1:
+        return apply(diag_embed, input, diagonal)
+    if input.ndim == 2:
+        return apply(diagonal_of, input, diagonal).clone()
+    raise ShapeError(f"diag: supports 1D or 2D tensors, got {input.ndim} dims")
+
+
+@offer("tl Tensor")
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """The elements, flattened, as the diagonal of a matrix."""
+    return apply(diag_embed, input.flatten(), offset)
+
+
+@offer("tl")
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
+    """The shape that tensors of these shapes broadcast to.
+
+    Raises: ShapeError if they do not fit.
+    """
+    try:
+        return Size(np.broadcast_shapes(*shapes))
+    except ValueError:
+        raise ShapeError(f"broadcast_shapes: the shapes {shapes} do not broadcast with each other") from None
+
+
+@offer("tl Tensor")
+def broadcast_to(input: Tensor, *size: Any) -> Tensor:
+    return apply(ops.expand, input, *size)
+
+
+@offer("tl")
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Views of the tensors, expanded to their common shape."""
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    shape = broadcast_shapes(*(t.shape for t in given))
+    return tuple(apply(ops.expand, t, shape) for t in given)
+
+
+@offer("tl")
+def atleast_1d(*tensors: Any) -> Any:
+    """A number as a vector of one element; anything else as it is."""
+    return _each(tensors, lambda t: t.reshape(1) if not t.ndim else t)
+
+
+@offer("tl")
+def atleast_2d(*tensors: Any) -> Any:
+    """Vectors as one row."""
+    return _each(tensors, lambda t: t.reshape(1, -1) if t.ndim < 2 else t)
+
+
+@offer("tl")
+def atleast_3d(*tensors: Any) -> Any:
+    """Vectors as (1, N, 1), matrices as (N, M, 1)."""
+    return _each(tensors, lambda t: t.reshape(1, -1, 1) if t.ndim < 2 else t.unsqueeze(-1) if t.ndim == 2 else t)
+
+
+def _each(tensors: tuple[Any, ...], change: Callable[[Tensor], Tensor]) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return change(tensors[0])
+    given = tensors[0] if len(tensors) == 1 else tensors
+    return tuple(map(change, given))
 
 
 def _reversed(input: Tensor) -> Tensor:

@@ -39,3 +39,21 @@ def _add_rows(target: Array, index: Array, rows: Array) -> None:
     places = index[order]
     starts = np.flatnonzero(np.concatenate(([True], places[1:] != places[:-1])))
     target[places[starts]] += np.add.reduceat(rows[order], starts, axis=0)
+
+
+def combine_at(reduction: str, target: Array, places: Array, values: Array) -> None:
+    """target[places] combined with `values` by "sum", "prod", "amax" or "amin", in place, for flat `target`."""
+    if reduction == "sum":
+        return add_at(target, (places,), values)
+    xp = array_module(target)
+    if xp is np or reduction != "prod":
+        combine = {"prod": "multiply", "amax": "maximum", "amin": "minimum"}[reduction]
+        return getattr(xp, combine).at(target, places, values)
+    # CuPy has no multiply.at: multiply once for the first visit of each place, once for the second, ...
+    flat, factors = places.reshape(-1), values.reshape(-1)
+    order = xp.argsort(flat)
+    ordered = flat[order]
+    visit = xp.arange(flat.size, dtype=np.int64) - xp.searchsorted(ordered, ordered, side="left")
+    for nth in range(int(visit.max()) + 1 if flat.size else 0):
+        chosen = order[visit == nth]
+        target[flat[chosen]] *= factors[chosen]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tallow import devices, dtypes
+from tallow.errors import ShapeError
+from tallow.layout import CHANNELS_LAST_NDIM, memory_format, preserve_format
 from tallow.ops.table import Array, Result, op
 
 
@@ -20,12 +22,16 @@ def to_device(input: Array, device: devices.device) -> Result:
 
 
 @op(dtypes="keep")
-def clone(input: Array, *, memory_format: object = None) -> Result:
-    """A copy, in the order in memory that the input has."""
-    return input.copy(order="K"), lambda g: (g[...],)
+def clone(input: Array, *, memory_format: memory_format | None = None) -> Result:
+    """A copy, in the order in memory that the input has unless told otherwise."""
+    return ordered_copy(input, preserve_format if memory_format is None else memory_format), lambda g: (g[...],)
 
 
-@op("", dtypes="keep")
-def contiguous_copy(input: Array) -> Result:
-    """A copy in row-major order."""
-    return input.copy(order="C"), lambda g: (g[...],)
+def ordered_copy(input: Array, order: memory_format) -> Array:
+    if order in CHANNELS_LAST_NDIM:
+        if input.ndim != CHANNELS_LAST_NDIM[order]:
+            raise ShapeError(f"{order.name} is for {CHANNELS_LAST_NDIM[order]} dims, not for {input.ndim}")
+        channels_at_end = (0, *range(2, input.ndim), 1)
+        back = (0, input.ndim - 1, *range(1, input.ndim - 1))
+        return input.transpose(channels_at_end).copy(order="C").transpose(back)
+    return input.copy(order="K" if order is preserve_format else "C")

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from tallow.devices import array_module
-from tallow.errors import DimensionError
+from tallow.errors import DimensionError, DtypeError, ShapeError, TallowError
 from tallow.ops.accumulate import add_at
 from tallow.ops.dims import normalize_dim
-from tallow.ops.indexing import check_index_dtype, check_places
+from tallow.ops.indexing import check_places
 from tallow.ops.table import Array, Index, Result, op
+
+
+def check_index_dtype(index: Array, name: str, error: type[TallowError] = DtypeError) -> None:
+    if index.dtype not in (np.int64, np.int32):
+        raise error(f"{name}: expected an index of int64 or int32, got {index.dtype}")
+
+
+def check_index(index: Array, size: int, dim: int, name: str, lowest: int | None = 0) -> Array:
+    """An index of slices along one dim: a vector of places within it. Returned as a vector.
+
+    Raises: DtypeError, DimensionError.
+    """
+    check_index_dtype(index, name)
+    if index.ndim > 1:
+        raise DimensionError(f"{name}: index must be a vector, got shape {list(index.shape)}")
+    check_places(index, size, dim, name, lowest)
+    return index.reshape(-1)
 
 
 @op(dtypes="keep")
@@ -17,14 +38,10 @@ def index_select(input: Array, dim: int, index: Index) -> Result:
     Shapes:  input (..., N, ...), index (M,) -> (..., M, ...)
     """
     dim = normalize_dim(dim, input.ndim, "index_select")
-    check_index_dtype(index, "index_select")
-    if index.ndim > 1:
-        raise DimensionError(f"index_select: index must be one-dimensional, got shape {list(index.shape)}")
     shape = input.shape
-    check_places(index, shape[dim] if shape else 1, dim, "index_select", lowest=0)
+    places = check_index(index, shape[dim] if shape else 1, dim, "index_select")
     if not shape:
-        return input.reshape(1)[index].reshape(()), lambda g: (g[...],)
-    places = index.reshape(-1)
+        return input.reshape(1)[places].reshape(()), lambda g: (g[...],)
 
     def backward(g: Array) -> tuple[Array]:
         whole = array_module(g).zeros(shape, g.dtype)
@@ -32,3 +49,88 @@ def index_select(input: Array, dim: int, index: Index) -> Result:
         return (whole,)
 
     return input[(slice(None),) * dim + (places,)], backward
+
+
+def flat_places(input: Array, dim: int, index: Array, name: str) -> Array:
+    """Where input[j0, ..., index[j0, ..., jn], ..., jn] lies in the flattened input, `index` standing at `dim`.
+
+    The index may be shorter than the input along the other dims. Zero-dim arrays count as vectors of one element.
+
+    Raises: DtypeError, DimensionError for `dim`, ShapeError for an index that does not fit, or points outside.
+    """
+    dim = normalize_dim(dim, input.ndim, name)
+    check_index_dtype(index, name)
+    shape, index = input.shape or (1,), index if index.ndim else index.reshape(1)
+    xp = array_module(index)
+    if not index.size:
+        return xp.zeros(index.shape, np.int64)
+    if index.ndim != len(shape):
+        raise ShapeError(f"{name}: index must have as many dims as the input, got {index.ndim} and {len(shape)}")
+    if any(m > n for d, (m, n) in enumerate(zip(index.shape, shape, strict=True)) if d != dim):
+        raise ShapeError(
+            f"{name}: index {list(index.shape)} must be no larger than the input {list(shape)} apart from dim {dim}"
+        )
+    check_places(index, shape[dim], dim, name, lowest=0, error=ShapeError)
+    places = xp.zeros((1,) * len(shape), np.int64)
+    for d, n in enumerate(index.shape):
+        along = index if d == dim else xp.arange(n, dtype=np.int64).reshape((-1,) + (1,) * (len(shape) - d - 1))
+        places = places + along * math.prod(shape[d + 1 :])
+    return places
+
+
+@op(dtypes="keep")
+def gather(input: Array, dim: int, index: Index, *, sparse_grad: bool = False) -> Result:
+    """y[i, j, k] = input[index[i, j, k], j, k] for dim = 0, and so on for the other dims.
+
+    Shapes:  index with the dims of the input, no larger apart from `dim` -> index.shape
+    """
+    places, shape = flat_places(input, dim, index, "gather"), input.shape
+
+    def backward(g: Array) -> tuple[Array]:
+        whole = array_module(g).zeros(math.prod(shape), g.dtype)
+        add_at(whole, (places,), g.reshape(places.shape))
+        return (whole.reshape(shape),)
+
+    return input.reshape(-1)[places].reshape(index.shape), backward
+
+
+@op(dtypes="keep")
+def take(input: Array, index: Index) -> Result:
+    """The elements of the flattened input at these places; negative ones count from the end.
+
+    Shapes:  input any, index any -> index.shape
+    """
+    check_long(index, "take")
+    check_places(index, input.size, 0, "take")
+    shape = input.shape
+
+    def backward(g: Array) -> tuple[Array]:
+        whole = array_module(g).zeros(math.prod(shape), g.dtype)
+        add_at(whole, (index,), g)
+        return (whole.reshape(shape),)
+
+    return input.reshape(-1)[index], backward
+
+
+def check_long(index: Array, name: str, error: type[TallowError] = DtypeError) -> None:
+    if index.dtype != np.int64:
+        raise error(f"{name}: expected an index of int64, got {index.dtype}", mend="convert it with .long()")
+
+
+@op(dtypes="keep")
+def argwhere(input: Array) -> Result:
+    """The places of all elements that are not zero, one a row, in row-major order.
+
+    Shapes:  any with n dims -> (number of them, n), int64
+    """
+    xp = array_module(input)
+    if not input.ndim:
+        return xp.zeros((int(input != 0), 0), np.int64), None
+    return xp.stack(xp.nonzero(input), axis=1).astype(np.int64), None
+
+
+@op("", dtypes="keep")
+def nonzero_tuple(input: Array) -> Result:
+    """The places of all elements that are not zero, one vector for each dim: the input is indexed with it."""
+    found = array_module(input).nonzero(input.reshape(input.shape or (1,)))
+    return tuple(places.astype(np.int64) for places in found), None

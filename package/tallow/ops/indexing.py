@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import ArgumentTypeError, DimensionError
+from tallow.errors import DimensionError, TallowError
 from tallow.ops.accumulate import add_at
 from tallow.ops.table import Array, Index, Result, op
 
@@ -61,26 +61,38 @@ def full_index(input: Array, indices: Index, name: str) -> tuple[Any, ...]:
             found, expected = i.shape, input.shape[at : at + i.ndim]
             if found != expected:
                 raise DimensionError(
-                    f"{name}: a mask of shape {list(found)} does not fit the dims from {at} on, of shape {list(expected)}"
+                    f"{name}: a mask of shape {list(found)} does not fit dims {at} and up, of shape {list(expected)}"
                 )
             at += i.ndim
         else:
             check_places(i, input.shape[at], at, name)
             at += 1
+    _check_broadcast(indices, name)
     return tuple(slice(None) if i is None else i for i in indices)
 
 
-def check_places(places: Array, size: int, dim: int, name: str, lowest: int | None = None) -> None:
-    """Raise DimensionError for a place out of range. Only on the CPU: elsewhere, looking would wait for the device."""
+def _check_broadcast(indices: Index, name: str) -> None:
+    """Masks take part with as many places as they are true at; NumPy checks those."""
+    shapes = [i.shape for i in indices if i is not None and i.dtype != bool]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise DimensionError(f"{name}: indices of shapes {shapes} cannot be broadcast together") from None
+
+
+def check_places(
+    places: Array,
+    size: int,
+    dim: int,
+    name: str,
+    lowest: int | None = None,
+    error: type[TallowError] = DimensionError,
+) -> None:
+    """Raise for a place out of range. Only on the CPU: elsewhere, looking would wait for the device."""
     if type(places) is not np.ndarray or not places.size:
         return
     low = -size if lowest is None else lowest
     smallest, largest = int(places.min()), int(places.max())
     if smallest < low or largest >= size:
         wrong = smallest if smallest < low else largest
-        raise DimensionError(f"{name}: index {wrong} is out of bounds for dimension {dim} with size {size}")
-
-
-def check_index_dtype(index: Array, name: str) -> None:
-    if index.dtype not in (np.int64, np.int32):
-        raise ArgumentTypeError(f"{name}: expected an index of int64 or int32, got {index.dtype}")
+        raise error(f"{name}: index {wrong} is out of bounds for dimension {dim} with size {size}")

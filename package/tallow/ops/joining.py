@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from tallow.devices import array_module
-from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError, ShapeError
 from tallow.ops.dims import normalize_dim
 from tallow.ops.table import Array, Ints, Result, Sequence, op
 
@@ -50,7 +50,7 @@ def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
     Raises: ShapeError if the shapes differ.
     """
     if not tensors:
-        raise ArgumentError("stack: expected a non-empty list of tensors")
+        raise ShapeError("stack: expected a non-empty list of tensors")
     if any(a.shape != tensors[0].shape for a in tensors):
         shapes = ", ".join(str(tuple(a.shape)) for a in tensors)
         raise ShapeError(f"stack: expected tensors of equal size, got {shapes}")
@@ -130,7 +130,9 @@ def tensor_split(input: Array, indices_or_sections: int | Ints, dim: int = 0) ->
 @op(dtypes="keep", view=True)
 def unbind(input: Array, dim: int = 0) -> Result:
     """The slices along a dim, each without it."""
-    dim = _splittable(input, dim, "unbind")
+    if not input.ndim:
+        raise DimensionError("unbind: a 0-dim tensor has no dim to take apart")
+    dim = normalize_dim(dim, input.ndim, "unbind")
     before = (slice(None),) * dim
     parts = tuple(input[(*before, i, ...)] for i in range(input.shape[dim]))
     return parts, lambda *gs: (array_module(*gs).stack(gs, axis=dim),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index
 
 from tallow.devices import array_module
 from tallow.errors import ShapeError
@@ -17,7 +18,7 @@ def shares_memory(value: Array, input: Array) -> bool:
 
 def _reshaped(input: Array, shape: Ints, name: str) -> Array:
     """NumPy's reshape, with PyTorch's words for what cannot be."""
-    shape = tuple(int(n) for n in shape)
+    shape = tuple(index(n) for n in shape)
     known = math.prod(n for n in shape if n != -1)
     if shape.count(-1) > 1:
         raise ShapeError(f"{name}: only one dimension can be inferred, got {list(shape)}")
@@ -106,7 +107,7 @@ def unsqueeze(input: Array, dim: int) -> Result:
     return input.reshape((*from_shape[:dim], 1, *from_shape[dim:])), lambda g: (g.reshape(from_shape),)
 
 
-@op(dtypes="keep", view=True)
+@op(dtypes="keep", view=True, aliases=("swapaxes", "swapdims"))
 def transpose(input: Array, dim0: int, dim1: int) -> Result:
     """Exchange two dims."""
     first, second = normalize_dim(dim0, input.ndim, "transpose"), normalize_dim(dim1, input.ndim, "transpose")
@@ -123,20 +124,6 @@ def permute(input: Array, dims: Ints) -> Result:
         raise ShapeError(f"permute: got {len(order)} dims for a tensor of {input.ndim}")
     if len(set(order)) != len(order):
         raise ShapeError(f"permute: repeated dim in {list(dims)}")
-    inverse = sorted(range(len(order)), key=order.__getitem__)
-    return input.transpose(order), lambda g: (g.transpose(inverse),)
-
-
-@op(dtypes="keep", view=True)
-def movedim(input: Array, source: int | Ints, destination: int | Ints) -> Result:
-    """Move dims to new positions; the others keep their order."""
-    pairs = [(s,) if isinstance(s, int) else tuple(s) for s in (source, destination)]
-    if len(pairs[0]) != len(pairs[1]):
-        raise ShapeError(f"movedim: {len(pairs[0])} source dims and {len(pairs[1])} destination dims; expected as many")
-    taken, placed = (normalize_dims(p, input.ndim, "movedim") if p else () for p in pairs)
-    order = [d for d in range(input.ndim) if d not in taken]
-    for position, d in sorted(zip(placed, taken, strict=True)):
-        order.insert(position, d)
     inverse = sorted(range(len(order)), key=order.__getitem__)
     return input.transpose(order), lambda g: (g.transpose(inverse),)
 

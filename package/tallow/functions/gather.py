@@ -1,0 +1,80 @@
+"""`nonzero` and `take_along_dim`, `scatter`'s kin, and writes to a part of a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.apply import apply
+from tallow.errors import ShapeError
+from tallow.functions.shape import broadcast_shapes
+from tallow.offer import offer
+from tallow.ops.gather import argwhere, gather, nonzero_tuple, take
+from tallow.tensor import Tensor
+
+
+@offer("tl Tensor")
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The places of all elements that are not zero: one a row, or as a tuple of vectors to index with.
+
+    Shapes:  (number of them, n) for an input of n dims, or n times (number,); int64
+    """
+    return apply(nonzero_tuple if as_tuple else argwhere, input)
+
+
+@offer("tl Tensor")
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """As `gather`, the other dims broadcast; without `dim`, of the flattened input. Negative indices are taken too.
+
+    Raises: ShapeError if the numbers of dims differ, or the shapes do not broadcast apart from `dim`.
+    """
+    if dim is None:
+        return apply(take, input, indices.flatten())
+    if input.ndim != indices.ndim:
+        raise ShapeError(
+            f"take_along_dim: input and indices must have the same number of dims, got {input.ndim} and {indices.ndim}"
+        )
+    at = dim % max(input.ndim, 1)
+    others = [list(t.shape) for t in (input, indices)]
+    for shape in others:
+        shape[at : at + 1] = [1] if shape else []
+    common = list(broadcast_shapes(*others))
+    common[at : at + 1] = [-1]
+    places = indices.expand(common)
+    size = input.shape[at]
+    return apply(gather, input.expand(common), at, places.where(places >= 0, places + size))
+
+
+@offer("tl Tensor")
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy with `src` at one place along `dim`."""
+    copied = input.clone()
+    copied.select(dim, index).copy_(_fitting(src, copied.select(dim, index), "select_scatter"))
+    return copied
+
+
+@offer("tl Tensor")
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A copy with `src` at the places start, start + step, ... below `end` along `dim`."""
+    copied = input.clone()
+    part = copied.transpose(0, dim)[start:end:step].transpose(0, dim)
+    part.copy_(_fitting(src, part, "slice_scatter"))
+    return copied
+
+
+@offer("tl Tensor")
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy with `src` on a diagonal."""
+    copied = input.clone()
+    part = copied.diagonal(offset, dim1, dim2)
+    part.copy_(_fitting(src, part, "diagonal_scatter"))
+    return copied
+
+
+def _fitting(src: Tensor, part: Tensor, name: str) -> Tensor:
+    if src.shape != part.shape:
+        raise ShapeError(
+            f"{name}: expected src to have the shape of the part, {list(part.shape)}, got {list(src.shape)}"
+        )
+    return src

@@ -1,0 +1,123 @@
+"""Joining and cutting along the first, second or third dim; grids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tallow.apply import apply
+from tallow.errors import ArgumentError, ShapeError
+from tallow.functions.shape import atleast_1d, atleast_2d, atleast_3d
+from tallow.offer import offer
+from tallow.ops.joining import cat, stack, tensor_split
+from tallow.tensor import Tensor
+
+
+@offer("tl")
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Side by side: vectors along their only dim, others along dim 1."""
+    parts = atleast_1d(tuple(tensors))
+    return apply(cat, parts, 0 if parts and parts[0].ndim == 1 else 1)
+
+
+@offer("tl", "row_stack")
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """One below the other: vectors as rows."""
+    return apply(cat, atleast_2d(tuple(tensors)), 0)
+
+
+@offer("tl")
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """One behind the other, along dim 2."""
+    return apply(cat, atleast_3d(tuple(tensors)), 2)
+
+
+@offer("tl")
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """Side by side, vectors as columns."""
+    return apply(cat, [t.reshape(-1, 1) if t.ndim < 2 else t for t in tensors], 1)
+
+
+@offer("tl Tensor")
+def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Cut along dim 1, vectors along dim 0; into as many equal parts, or before the given places."""
+    if not input.ndim:
+        raise ShapeError("hsplit: expects at least a 1-dimensional tensor")
+    return _split_evenly("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1)
+
+
+@offer("tl Tensor")
+def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Cut along dim 0; into as many equal parts, or before the given places."""
+    if input.ndim < 2:
+        raise ShapeError(f"vsplit: expects at least a 2-dimensional tensor, got {input.ndim} dims")
+    return _split_evenly("vsplit", input, indices_or_sections, 0)
+
+
+@offer("tl Tensor")
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Cut along dim 2; into as many equal parts, or before the given places."""
+    if input.ndim < 3:
+        raise ShapeError(f"dsplit: expects at least a 3-dimensional tensor, got {input.ndim} dims")
+    return _split_evenly("dsplit", input, indices_or_sections, 2)
+
+
+def _split_evenly(name: str, input: Tensor, parts: int | Sequence[int], dim: int) -> tuple[Tensor, ...]:
+    size = input.shape[dim]
+    if isinstance(parts, int) and (parts <= 0 or size % parts):
+        raise ShapeError(f"{name}: the size of dimension {dim}, {size}, is not divisible by the split_size {parts}")
+    return apply(tensor_split, input, parts, dim)
+
+
+@offer("tl")
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Coordinates of a grid: views, expanded to the sizes of all vectors.
+
+    Args:
+        indexing: "ij", dim i of the grid belongs to vector i; or "xy", the first two dims exchanged.
+    """
+    vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
+    if indexing not in ("ij", "xy"):
+        raise ShapeError(f"meshgrid: indexing must be one of 'ij' or 'xy', got {indexing!r}")
+    if not vectors:
+        raise ArgumentError("meshgrid: expects a non-empty list of tensors")
+    if any(v.ndim > 1 for v in vectors):
+        raise ShapeError(f"meshgrid: expected 0D or 1D tensors, got {[v.ndim for v in vectors]} dims")
+    if any(v.dtype is not vectors[0].dtype for v in vectors):
+        raise ShapeError(f"meshgrid: expects all tensors to have the same dtype, got {[v.dtype.name for v in vectors]}")
+    swapped = indexing == "xy" and len(vectors) > 1
+    if swapped:
+        vectors[:2] = vectors[1::-1]
+    sizes = [v.numel() for v in vectors]
+    grids = [v.reshape([-1 if i == at else 1 for i in range(len(sizes))]).expand(sizes) for at, v in enumerate(vectors)]
+    if swapped:
+        grids[:2] = grids[1::-1]
+    return tuple(grids)
+
+
+@offer("tl")
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All combinations of one element from each vector.
+
+    Shapes:  k vectors of sizes N, M, ... -> (N · M · ..., k); of one vector, the vector itself
+    """
+    if any(t.ndim != 1 for t in tensors):
+        raise ShapeError(f"cartesian_prod: expect 1D vectors, got {[t.ndim for t in tensors]} dims")
+    if len(tensors) == 1:
+        return tensors[0]
+    return apply(stack, [grid.flatten() for grid in meshgrid(*tensors)], 1)
+
+
+@offer("tl")
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of a matrix of zeros."""
+    blocks = [atleast_2d(t) for t in tensors]
+    if any(b.ndim > 2 for b in blocks):
+        raise ShapeError(f"block_diag: input tensors must have 2 or fewer dimensions, got {[b.ndim for b in blocks]}")
+    columns = sum(b.shape[1] for b in blocks)
+    rows, before = [], 0
+    for b in blocks:
+        left, right = b.new_zeros(b.shape[0], before), b.new_zeros(b.shape[0], columns - before - b.shape[1])
+        rows.append(apply(cat, [left, b, right], 1))
+        before += b.shape[1]
+    return apply(cat, rows, 0)

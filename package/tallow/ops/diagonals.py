@@ -1,0 +1,76 @@
+"""Diagonals of matrices, and what lies on one side of them."""
+
+from __future__ import annotations
+
+from tallow.devices import array_module
+from tallow.errors import ShapeError
+from tallow.ops.dims import normalize_dim
+from tallow.ops.table import Array, Result, op
+
+
+def _plane(ndim: int, dim1: int, dim2: int, name: str) -> tuple[int, int]:
+    first, second = normalize_dim(dim1, ndim, name), normalize_dim(dim2, ndim, name)
+    if first == second:
+        raise ShapeError(f"{name}: diagonal dimensions cannot be identical: {dim1}, {dim2}")
+    return first, second
+
+
+def diagonal_view(input: Array, offset: int, dim1: int, dim2: int) -> Array:
+    """NumPy's diagonal, which shares memory but says it cannot be written."""
+    view = input.diagonal(offset, dim1, dim2)
+    if getattr(input.flags, "writeable", False):
+        view.flags.writeable = True
+    return view
+
+
+@op(dtypes="keep", view=True)
+def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Result:
+    """A view of the elements whose places along `dim2` and `dim1` differ by `offset`; it becomes the last dim.
+
+    Shapes:  input (..., N, M) for dim1=-2, dim2=-1 -> (..., length of the diagonal)
+    """
+    dim1, dim2 = _plane(input.ndim, dim1, dim2, "diagonal")
+    shape = input.shape
+
+    def backward(g: Array) -> tuple[Array]:
+        whole = array_module(g).zeros(shape, g.dtype)
+        diagonal_view(whole, offset, dim1, dim2)[...] = g
+        return (whole,)
+
+    return diagonal_view(input, offset, dim1, dim2), backward
+
+
+@op(dtypes="keep")
+def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Result:
+    """Zeros, with the last dim of the input on a diagonal of the new dims `dim1` and `dim2`.
+
+    Shapes:  input (..., N) -> (..., N + |offset|, N + |offset|) for dim1=-2, dim2=-1
+    """
+    dim1, dim2 = _plane(input.ndim + 1, dim1, dim2, "diag_embed")
+    shape = list(input.shape[:-1])
+    for d in sorted((dim1, dim2)):
+        shape.insert(d, input.shape[-1] + abs(offset))
+    whole = array_module(input).zeros(shape, input.dtype)
+    diagonal_view(whole, offset, dim1, dim2)[...] = input
+    return whole, lambda g: (diagonal_view(g, offset, dim1, dim2)[...],)
+
+
+def _check_matrix(input: Array, name: str) -> None:
+    if input.ndim < 2:
+        raise ShapeError(f"{name}: input tensor must have at least 2 dimensions, got {input.ndim}")
+
+
+@op("tl Tensor Tensor_", dtypes="keep")
+def tril(input: Array, diagonal: int = 0) -> Result:
+    """The elements on and below a diagonal, zero above; of each matrix in the last two dims."""
+    _check_matrix(input, "tril")
+    xp = array_module(input)
+    return xp.tril(input, diagonal), lambda g: (xp.tril(g, diagonal),)
+
+
+@op("tl Tensor Tensor_", dtypes="keep")
+def triu(input: Array, diagonal: int = 0) -> Result:
+    """The elements on and above a diagonal, zero below; of each matrix in the last two dims."""
+    _check_matrix(input, "triu")
+    xp = array_module(input)
+    return xp.triu(input, diagonal), lambda g: (xp.triu(g, diagonal),)

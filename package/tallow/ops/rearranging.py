@@ -1,0 +1,78 @@
+"""The elements in another order, or several times: flips, rolls and repetitions."""
+
+from __future__ import annotations
+
+from tallow.devices import array_module
+from tallow.errors import ArgumentError, ShapeError
+from tallow.ops.dims import normalize_dim, normalize_dims
+from tallow.ops.table import Array, Ints, Result, op
+
+
+@op(dtypes="keep")
+def flip(input: Array, dims: Ints) -> Result:
+    """A copy with the order along `dims` reversed."""
+    axes = normalize_dims(dims, input.ndim, "flip") if len(dims) else ()
+    reverse = tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(input.ndim))
+    return input[reverse].copy(), lambda g: (g[reverse],)
+
+
+@op(dtypes="keep")
+def roll(input: Array, shifts: int | Ints, dims: int | Ints | None = None) -> Result:
+    """A copy moved by `shifts` places along `dims`; what leaves at one end enters at the other.
+
+    Without `dims` the elements are rolled as one row.
+    """
+    by = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    along = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    if not by:
+        raise ShapeError("roll: shifts are required")
+    if (along and len(along) != len(by)) or (not along and len(by) > 1):
+        raise ShapeError(f"roll: {len(by)} shifts and {len(along)} dims; expected as many")
+    axes = tuple(normalize_dim(d, input.ndim, "roll") for d in along) if along and input.ndim else None
+    xp = array_module(input)
+    # many equal to one: NumPy takes one shift for all axes only as a number
+    if axes is None:
+        return xp.roll(input, by[0]), lambda g: (xp.roll(g, -by[0]),)
+    back = tuple(-n for n in by)
+    return xp.roll(input, by, axes), lambda g: (xp.roll(g, back, axes),)
+
+
+@op("Tensor", dtypes="keep")
+def repeat(input: Array, repeats: Ints) -> Result:
+    """A copy laid side by side, `repeats[i]` times along dim i; there may be more repeats than dims, for new ones."""
+    extra = len(repeats) - input.ndim
+    if extra < 0:
+        raise ShapeError(
+            f"repeat: the number of repeats ({len(repeats)}) cannot be smaller than the number of dims ({input.ndim})"
+        )
+    if any(n < 0 for n in repeats):
+        raise ShapeError(f"repeat: repeats must not be negative, got {list(repeats)}")
+    xp = array_module(input)
+    shape = (1,) * extra + input.shape
+    interleaved = [n for pair in zip(repeats, shape, strict=True) for n in pair]
+    tiled = xp.broadcast_to(
+        input.reshape([n for size in shape for n in (1, size)]), interleaved
+    )  # (repeats[0], shape[0], repeats[1], shape[1], ...)
+    result = tiled.reshape([r * n for r, n in zip(repeats, shape, strict=True)])
+    copies = tuple(range(0, 2 * len(shape), 2))
+    value = result.copy() if all(n == 1 for n in repeats) else result
+    return value, lambda g: (g.reshape(interleaved).sum(axis=copies),)
+
+
+def interleaved_places(repeats: Array | int, size: int, xp: object) -> Array:
+    """0, 0, 1, 1, 1, ...: each place as often as its repeats say.
+
+    Raises: ShapeError if there are neither one nor `size` repeats, ArgumentError for a negative one.
+    """
+    counts = xp.asarray(repeats)  # type: ignore[attr-defined]
+    if counts.dtype.kind not in "iu":
+        raise ShapeError(f"repeat_interleave: repeats must be of int64 or int32, got {counts.dtype}")
+    if counts.ndim > 1:
+        raise ShapeError(f"repeat_interleave: repeats must be 0-dim or 1-dim, got {counts.ndim} dims")
+    if counts.size not in (1, size):
+        raise ShapeError(f"repeat_interleave: repeats must have the size of the dim, {size}, got {counts.size}")
+    if (counts < 0).any():
+        raise ArgumentError("repeat_interleave: repeats cannot be negative")
+    ends = xp.broadcast_to(counts, (size,)).cumsum(dtype="int64")  # type: ignore[attr-defined]
+    total = int(ends[-1]) if size else 0
+    return xp.searchsorted(ends, xp.arange(total, dtype="int64"), side="right").astype("int64")  # type: ignore[attr-defined]

@@ -1,0 +1,343 @@
+"""Writing to the places that an index names: `scatter` element by element, `index_add` and its kind slice by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tallow import dtypes
+from tallow.devices import array_module
+from tallow.dtypes import Array, Scalar
+from tallow.errors import DimensionError, DtypeError, ShapeError
+from tallow.ops.accumulate import add_at, combine_at
+from tallow.ops.dims import normalize_dim
+from tallow.ops.filling import constant
+from tallow.ops.gather import check_index, check_long, flat_places
+from tallow.ops.indexing import check_places
+from tallow.ops.table import Index, Result, op
+
+# ------------------------------------------------------------------------------------------------ element by element
+
+
+def _source_at(src: Array, index: Array, name: str) -> tuple[Array, Callable[[Array], Array]]:
+    """The part of `src` that stands beside `index`, and what puts a gradient of that part back in its place."""
+    shape, wanted = src.shape or (1,), index.shape or (1,)
+    if len(shape) != len(wanted) and index.size:
+        raise ShapeError(f"{name}: src must have as many dims as the index, got {len(shape)} and {len(wanted)}")
+    if index.size and any(m > n for m, n in zip(wanted, shape, strict=True)):
+        raise ShapeError(f"{name}: index {list(wanted)} must be no larger than src {list(shape)}")
+    part = tuple(slice(0, n) for n in wanted)
+
+    def put_back(g: Array) -> Array:
+        whole = array_module(g).zeros(shape, g.dtype)
+        whole[part] = g
+        return whole.reshape(src_shape)
+
+    src_shape = src.shape
+    return src.reshape(shape)[part] if index.size else src.reshape(-1)[:0].reshape(wanted), put_back
+
+
+def _flat_copy(input: Array) -> Array:
+    return input.reshape(-1).copy()
+
+
+@op("tl Tensor Tensor_", dtypes="keep")
+def scatter(
+    input: Array,
+    dim: int,
+    index: Index,
+    src: Array | Scalar | None = None,
+    *,
+    value: Scalar | None = None,
+    reduce: str | None = None,
+) -> Result:
+    """A copy with y[index[i, j, k], j, k] = src[i, j, k] for dim = 0, and so on for the other dims.
+
+    Args:
+        src: as large as the index at least; or a number, which may also be given as `value`.
+        reduce: "add" or "multiply" instead of replacing.
+    """
+    name = "scatter"
+    places = flat_places(input, dim, index, name)
+    if reduce is not None:
+        return _scatter_with(input, dim, index, value if src is None else src, reduce)
+    shape, flat = input.shape, _flat_copy(input)
+
+    def cleared(g: Array) -> Array:
+        kept = _flat_copy(g)
+        kept[places] = 0
+        return kept.reshape(shape)
+
+    if not hasattr(src, "dtype"):
+        flat[places] = constant(value if src is None else src, dtypes.dtype_of(input), name)
+        return flat.reshape(shape), lambda g: (lambda: cleared(g), None)
+    part, put_back = _source_at(src, index, name)
+    flat[places] = part
+    return flat.reshape(shape), lambda g: (lambda: cleared(g), lambda: put_back(g.reshape(-1)[places]))
+
+
+def _scatter_with(input: Array, dim: int, index: Array, src: Any, reduce: str) -> Result:
+    """`scatter` with its older words for two of `scatter_reduce`'s reductions."""
+    words = {"add": "sum", "multiply": "prod"}
+    if reduce not in words:
+        raise ShapeError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+    own, x = dtypes.dtype_of(input), dtypes.widen(input)
+    if hasattr(src, "dtype"):
+        src = dtypes.widen(src)
+    else:
+        src = array_module(x).full(index.shape, constant(src, dtypes.dtype_of(x), "scatter")[()], x.dtype)
+    result, backward = scatter_reduce.function(x, dim, index, src, words[reduce])
+    return dtypes.cast(result, own), backward
+
+
+@op("tl Tensor Tensor_")
+def scatter_add(input: Array, dim: int, index: Index, src: Array) -> Result:
+    """A copy with y[index[i, j, k], j, k] += src[i, j, k] for dim = 0, repeated places adding up."""
+    places, shape, flat = flat_places(input, dim, index, "scatter_add"), input.shape, _flat_copy(input)
+    part, put_back = _source_at(src, index, "scatter_add")
+    add_at(flat, (places,), part)
+    return flat.reshape(shape), lambda g: (g[...], lambda: put_back(g.reshape(-1)[places]))
+
+
+REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def _neutral(reduce: str, dtype: np.dtype[Any]) -> Any:
+    """What changes nothing when it is reduced with something else."""
+    if reduce in ("sum", "mean"):
+        return 0
+    if reduce == "prod":
+        return 1
+    if dtype.kind == "f":
+        return -np.inf if reduce == "amax" else np.inf
+    if dtype.kind == "b":
+        return reduce == "amin"
+    return np.iinfo(dtype).min if reduce == "amax" else np.iinfo(dtype).max
+
+
+@op("tl Tensor Tensor_")
+def scatter_reduce(
+    input: Array, dim: int, index: Index, src: Array, reduce: str, *, include_self: bool = True
+) -> Result:
+    """A copy where the elements of `src` with the same place, and the one there, are reduced to one.
+
+    Args:
+        reduce: "sum", "prod", "mean", "amax" or "amin". Integer means are rounded down.
+        include_self: whether the element that was there takes part; places that the index does not name keep theirs.
+
+    The gradient of amax and amin is shared evenly among equal ones.
+    """
+    name = "scatter_reduce"
+    if reduce not in REDUCTIONS:
+        raise ShapeError(f"{name}: reduce must be one of {', '.join(REDUCTIONS)}, got {reduce!r}")
+    places, shape = flat_places(input, dim, index, name), input.shape
+    part, put_back = _source_at(src, index, name)
+    own = _flat_copy(input)
+    if not include_self:
+        own[places] = _neutral(reduce, own.dtype)
+    state = _Scattered(reduce, own, places, part, include_self)
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        flat = g.reshape(-1)
+        return lambda: state.own_gradient(flat).reshape(shape), lambda: put_back(state.part_gradient(flat))
+
+    return state.result.reshape(shape), backward
+
+
+class _Scattered:
+    """One reduction: the result, and the gradients of the elements that were there and of those that came."""
+
+    def __init__(self, reduce: str, own: Array, places: Array, part: Array, include_self: bool) -> None:
+        self.reduce, self.own, self.places, self.part, self.include_self = reduce, own, places, part, include_self
+        self.result = own.copy()
+        if reduce == "mean":
+            add_at(self.result, (places,), part)
+            self.counts = self._per_place(array_module(own).ones(part.shape, np.int64))
+            if not include_self:
+                self.counts[places] -= 1
+            integer = own.dtype.kind != "f"
+            self.result = self.result // self.counts if integer else self.result / self.counts.astype(own.dtype)
+            self.result = self.result.astype(own.dtype)
+        else:
+            combine_at(reduce, self.result, places, part)
+
+    def _per_place(self, of_part: Array) -> Array:
+        """One for the element that was there, and a number for each that came, summed up."""
+        sums = array_module(self.own).ones(self.own.shape, of_part.dtype)
+        add_at(sums, (self.places,), of_part)
+        return sums
+
+    def own_gradient(self, g: Array) -> Array:
+        if self.reduce == "sum":
+            slope = array_module(g).ones(g.shape, g.dtype)
+        elif self.reduce == "mean":
+            slope = 1 / self.counts
+        elif self.reduce == "prod":
+            slope = array_module(g).ones(g.shape, g.dtype)
+            combine_at("prod", slope, self.places, self.part)
+        else:
+            slope = (self.own == self.result) / self._ties()
+        if not self.include_self:
+            slope[self.places] = 0
+        return g * slope.astype(g.dtype)
+
+    def part_gradient(self, g: Array) -> Array:
+        at_place = g[self.places]
+        if self.reduce == "sum":
+            return at_place
+        if self.reduce == "mean":
+            return at_place / self.counts[self.places].astype(g.dtype)
+        if self.reduce == "prod":
+            return at_place * self._product_of_others()
+        return at_place * ((self.part == self.result[self.places]) / self._ties()[self.places]).astype(g.dtype)
+
+    def _ties(self) -> Array:
+        """How many share each extreme."""
+        ties = self._per_place((self.part == self.result[self.places]).astype(np.int64))
+        return ties - (self.own != self.result)
+
+    def _product_of_others(self) -> Array:
+        """For each element that came, the product of all the others of its place; zeros are counted, not divided by."""
+        xp = array_module(self.own)
+        zeros = self._per_place((self.part == 0).astype(np.int64)) - 1
+        product = self.own.copy()
+        combine_at("prod", product, self.places, xp.where(self.part == 0, 1, self.part).astype(self.part.dtype))
+        is_zero = self.part == 0
+        others_are_not = zeros[self.places] == is_zero
+        return others_are_not * product[self.places] / xp.where(is_zero, 1, self.part)
+
+
+# ---------------------------------------------------------------------------------------------------- slice by slice
+
+
+def _along(dim: int, places: Array) -> tuple[Any, ...]:
+    return (*(slice(None),) * dim, places)
+
+
+def _check_slices(input: Array, dim: int, places: Array, source: Array, name: str) -> None:
+    expected = (*input.shape[:dim], places.size, *input.shape[dim + 1 :])
+    if source.shape != expected:
+        raise ShapeError(
+            f"{name}: source must have shape {list(expected)} for an input {list(input.shape)} and an index of "
+            f"{places.size} along dim {dim}, got {list(source.shape)}"
+        )
+
+
+@op("tl Tensor Tensor_")
+def index_add(input: Array, dim: int, index: Index, source: Array, *, alpha: Scalar = 1) -> Result:
+    """A copy with alpha · source[i] added to the slice along `dim` that index[i] names, repeated ones adding up.
+
+    Shapes:  input (..., N, ...), index (M,), source (..., M, ...)
+    """
+    dim = normalize_dim(dim, input.ndim, "index_add")
+    places = check_index(index, input.shape[dim] if input.ndim else 1, dim, "index_add")
+    if input.ndim or source.ndim:
+        _check_slices(input if input.ndim else input.reshape(1), dim, places, source, "index_add")
+    if isinstance(alpha, float) and input.dtype.kind != "f":
+        raise DtypeError("index_add: for integer tensors, alpha must not be a floating point number")
+    result = input.copy(order="C")
+    rows = result.reshape(1) if not result.ndim else result
+    scaled = source * alpha if alpha != 1 else source
+    add_at(
+        rows.swapaxes(0, dim),
+        (places,),
+        scaled.reshape(rows.shape if not source.ndim else source.shape).swapaxes(0, dim),
+    )
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        if not g.ndim:
+            return g[...], lambda: g * alpha
+        return g[...], lambda: g[_along(dim, places)] * alpha
+
+    return result, backward
+
+
+@op("tl Tensor Tensor_", dtypes="keep")
+def index_copy(input: Array, dim: int, index: Index, source: Array) -> Result:
+    """A copy where the slice along `dim` that index[i] names is source[i].
+
+    Shapes:  input (..., N, ...), index (M,), source (..., M, ...)
+    """
+    dim = normalize_dim(dim, input.ndim, "index_copy")
+    check_long(index, "index_copy")
+    x = input.reshape(input.shape or (1,))
+    places = check_index(index, x.shape[dim], dim, "index_copy")
+    slices = source.reshape(source.shape or (1,))
+    if slices.ndim != x.ndim or slices.shape[dim] != places.size:
+        raise DimensionError(
+            f"index_copy: source {list(source.shape)} must have the dims of the input {list(input.shape)} and, along "
+            f"dim {dim}, the size of the index, {places.size}"
+        )
+    _check_slices(x, dim, places, slices, "index_copy")
+    shape, source_shape = input.shape, source.shape
+    result = x.copy()
+    result[_along(dim, places)] = slices
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        whole = g.reshape(shape or (1,))
+        return lambda: _zero_along(whole, dim, places).reshape(shape), lambda: whole[_along(dim, places)].reshape(
+            source_shape
+        )
+
+    return result.reshape(shape), backward
+
+
+def _zero_along(g: Array, dim: int, places: Array) -> Array:
+    kept = g.copy()
+    kept[_along(dim, places)] = 0
+    return kept
+
+
+@op("tl Tensor Tensor_", dtypes="keep")
+def index_fill(input: Array, dim: int, index: Index, value: Array | Scalar) -> Result:
+    """A copy where the slices along `dim` that `index` names hold one value; negative places count from the end."""
+    dim = normalize_dim(dim, input.ndim, "index_fill")
+    check_long(index, "index_fill", DimensionError)
+    x = input.reshape(input.shape or (1,))
+    places = check_index(index, x.shape[dim], dim, "index_fill", lowest=None) % max(x.shape[dim], 1)
+    number: Any = value
+    if not hasattr(value, "dtype"):
+        number = constant(value, dtypes.dtype_of(input), "index_fill")[()]
+    elif number.ndim:
+        raise ShapeError(f"index_fill: value must be a number or a 0-dim tensor, got shape {list(number.shape)}")
+    shape = input.shape
+    result = x.copy()
+    result[_along(dim, places)] = number
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        whole = g.reshape(shape or (1,))
+        return (
+            lambda: _zero_along(whole, dim, places).reshape(shape),
+            lambda: whole[_along(dim, array_module(g).unique(places))].sum(),
+        )
+
+    return result.reshape(shape), backward
+
+
+@op("tl Tensor Tensor_", dtypes="keep")
+def put(input: Array, index: Index, source: Array, accumulate: bool = False) -> Result:
+    """A copy where the element number index[i] of the flattened input is source[i]; or has it added.
+
+    Shapes:  input any, index and source with as many elements
+    """
+    check_long(index, "put")
+    if source.size != index.size:
+        raise DimensionError(f"put: expected as many source elements as indices, got {source.size} and {index.size}")
+    check_places(index, input.size, 0, "put")
+    places, shape, source_shape = index.reshape(-1), input.shape, source.shape
+    own = dtypes.dtype_of(input)
+    if accumulate:
+        flat = dtypes.widen(_flat_copy(input))
+        add_at(flat, (places,), dtypes.widen(source.reshape(-1)))
+        flat = dtypes.cast(flat, own)
+    else:
+        flat = _flat_copy(input)
+        flat[places] = source.reshape(-1)
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        former = g[...] if accumulate else _zero_along(g.reshape(-1), 0, places).reshape(shape)
+        return former, lambda: g.reshape(-1)[places].reshape(source_shape)
+
+    return flat.reshape(shape), backward

@@ -3,22 +3,25 @@
 import { SITE } from "./tallow.js";
 
 const TRIED = "tallow-isolation-tried";
+const TOUCHES = ["pointerdown", "keydown", "input", "change", "drop"];
 
 /**
- * Isolation needs one reload, on the first visit to such a host. Without it (an old browser, no https) pages work too:
- * they have one thread and coarser clocks.
- * @returns {Promise<boolean>} whether the page is about to reload, so that nothing should be started
+ * Isolation needs one reload, on the first visit to such a host; a page that has been touched by then is left alone until
+ * the next visit. Without isolation (an old browser, no https) pages work too: they have one thread and coarser clocks.
  */
 export async function isolate() {
-  if (globalThis.crossOriginIsolated || !navigator.serviceWorker || sessionStorage.getItem(TRIED)) return false;
+  if (globalThis.crossOriginIsolated || !navigator.serviceWorker || sessionStorage.getItem(TRIED)) return;
   sessionStorage.setItem(TRIED, "yes");
+  const touched = new AbortController();
+  for (const type of TOUCHES) {
+    addEventListener(type, () => touched.abort(), { capture: true, once: true, signal: touched.signal });
+  }
   try {
     await navigator.serviceWorker.register(new URL("service-worker.js", SITE));
   } catch (error) {
     console.warn("not isolated:", error);
-    return false;
+    return;
   }
   await navigator.serviceWorker.ready;
-  location.reload();
-  return true;
+  if (!touched.signal.aborted) location.reload();
 }

@@ -73,3 +73,13 @@ def page(context: BrowserContext) -> Page:
     page = context.new_page()
     page.set_default_timeout(START_MS)
     return page
+
+
+@pytest.fixture(scope="session")
+def model(data_dir: Path) -> Path:
+    return data_dir / "stories260K.bin"
+
+
+@pytest.fixture(scope="session")
+def tokenizer(data_dir: Path) -> Path:
+    return data_dir / "tok512.bin"

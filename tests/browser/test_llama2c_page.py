@@ -89,16 +89,6 @@ class Reader:
 
 
 @pytest.fixture(scope="module")
-def model(data_dir: Path) -> Path:
-    return data_dir / "stories260K.bin"
-
-
-@pytest.fixture(scope="module")
-def tokenizer(data_dir: Path) -> Path:
-    return data_dir / "tok512.bin"
-
-
-@pytest.fixture(scope="module")
 def reference(data_dir: Path) -> list[dict[str, Any]]:
     """What run.c prints at temperature 0."""
     cases: list[dict[str, Any]] = json.loads((data_dir / "llama2c_reference.json").read_text())["cases"]

@@ -16,9 +16,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from pyodide_lock import PyodideLockSpec
 from pyodide_lock.utils import add_wheels_to_spec
+from tests.browser.conftest import START_MS
 from tests.support import places
 
 from tallow.cli import site as site_module
@@ -173,7 +174,18 @@ def plain_host(site_dir: Path) -> Iterator[str]:
 def test_plain_host_is_isolated_by_the_service_worker(page: Page, plain_host: str) -> None:
     page.goto(f"{plain_host}wasm_examples/llama2c/")
     page.wait_for_function("crossOriginIsolated")
-    page.get_by_test_id("status").get_by_text("Python is ready").wait_for()
+    expect(page.get_by_test_id("status")).to_contain_text("Python is ready", timeout=START_MS)
+
+
+def test_plain_host_does_not_reload_a_page_in_use(page: Page, plain_host: str, model: Path, tokenizer: Path) -> None:
+    page.goto(f"{plain_host}wasm_examples/llama2c/")
+    page.get_by_test_id("model-file").set_input_files(model)
+    page.get_by_test_id("tokenizer-file").set_input_files(tokenizer)
+    page.get_by_test_id("steps").fill("5")
+    page.get_by_test_id("generate").click()
+    expect(page.get_by_test_id("status")).to_have_text("Done.", timeout=START_MS)
+    page.reload()
+    page.wait_for_function("crossOriginIsolated")
 
 
 def test_gallery_leads_to_every_demo(page: Page, site: str) -> None:

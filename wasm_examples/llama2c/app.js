@@ -487,10 +487,9 @@ function listen(storyteller) {
   });
 }
 
-if (!(await isolate())) {
-  const storyteller = new Storyteller();
-  listen(storyteller);
-  loadFiles(storyteller); // browsers keep the files of a form over a reload
-  showPresets(await findPresets(), storyteller);
-  await showKept();
-}
+const storyteller = new Storyteller();
+listen(storyteller);
+loadFiles(storyteller); // browsers keep the files of a form over a reload
+isolate();
+showPresets(await findPresets(), storyteller);
+await showKept();

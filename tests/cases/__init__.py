@@ -54,6 +54,8 @@ CASES: list[Case] = []
 
 
 def case(op: str, call: Callable[..., Any], *inputs: Input, **options: Any) -> None:
+    """File a case. Integers of NumPy's default type, which is int32 in Pyodide, become int64 as in PyTorch."""
+    inputs = tuple(x.astype(np.int64) if x.dtype == np.int_ else x for x in inputs)
     CASES.append(Case(op, call, inputs, number=sum(c.op == op for c in CASES), **options))
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import Case, load_all
 
 import tallow as tl
-from cases import Case, load_all
 from tallow.ops import OPS
 
 CASES = load_all()
@@ -75,7 +75,8 @@ def test_gradient_matches_differences(case: Case, layout: Any) -> None:
 
 
 def test_every_op_has_a_case() -> None:
-    missing = sorted(set(OPS) - {c.op for c in CASES})
+    own = {name for name, op in OPS.items() if op.function.__module__.startswith("tallow.")}  # tests make ops, too
+    missing = sorted(own - {c.op for c in CASES})
     assert not missing, f"no case in tests/cases for: {', '.join(missing)}"
 
 

@@ -12,6 +12,7 @@ from tallow.nn.functional import (  # noqa: F401 - they offer their functions
     interpolation,
     loss,
     margin_loss,
+    multi_head_attention,
     normalization,
     unfold,
 )

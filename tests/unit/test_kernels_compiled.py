@@ -522,7 +522,7 @@ def test_rotary_in_place(k: int, interleaved: bool) -> None:
     y.array[...] = x
     rotary = c_function("tl_rotary_f32", P, P, P, P, N, N, N, I)
     rotary(pointer(y.array), pointer(y.array), pointer(cos), pointer(sin), 2, 5, k, interleaved)
-    np.testing.assert_array_equal(y.check(), expected)
+    np.testing.assert_allclose(y.check(), expected, rtol=0, atol=1e-6)  # fused or not, as the compiler pleased
 
 
 def test_attention_decode_in_place_of_the_query() -> None:

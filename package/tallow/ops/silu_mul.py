@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.kernels import kernel, run
+from tallow.ops.activation import logistic
 from tallow.ops.table import Array, Result, op
 
 
@@ -21,16 +21,12 @@ def silu_mul(input: Array, other: Array) -> Result:
         raise ShapeError(f"silu_mul: {tuple(input.shape)} and {tuple(other.shape)} differ")
 
     def backward(g: Array) -> tuple[object, ...]:
-        s = _sigmoid(input)
+        s = logistic(input)
         return lambda: g * other * (s * (1 + input * (1 - s))), lambda: g * input * s
 
     return run("silu_mul", input, other), backward
 
 
-def _sigmoid(x: Array) -> Array:
-    return 1 / (1 + array_module(x).exp(-x))
-
-
 @kernel("silu_mul", "array")
 def silu_mul_array(a: Array, b: Array) -> Array:
-    return a * _sigmoid(a) * b
+    return a * logistic(a) * b

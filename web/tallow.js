@@ -36,7 +36,7 @@ export class Runtime {
         event.message ?? "The worker script could not be loaded.",
         "Check the connection and reload the page.",
       );
-      for (const replies of runtime.#pending.values()) replies.fail(problem);
+      runtime.#fail(problem);
     };
     return runtime;
   }
@@ -73,10 +73,16 @@ export class Runtime {
     }
   }
 
-  /** End the worker, whatever it is doing. */
+  /** End the worker, whatever it is doing; what is waited for fails. */
   close() {
     if (this.#port instanceof MessagePort) this.#port.close();
     else this.#port.terminate();
+    this.#fail(new Problem("Closed", "The runtime was closed.", "Create another."));
+  }
+
+  /** @param {Problem} problem */
+  #fail(problem) {
+    for (const replies of this.#pending.values()) replies.fail(problem);
   }
 
   /**

@@ -279,6 +279,14 @@ def test_local_files(runtime: Page) -> None:
     assert kept(runtime) == 0
 
 
+def test_closing_fails_what_is_waited_for(runtime: Page) -> None:
+    error = runtime.evaluate(
+        "() => { const other = Runtime.create(); const start = other.start(app); other.close();"
+        " return start.then(() => null, (error) => error.name); }"
+    )
+    assert error == "Closed"
+
+
 @pytest.mark.parametrize("missing", ["web/worker.js", "site.json", "runtime/pyodide-lock.json", "standin/app.py"])
 def test_missing_part_of_the_runtime_is_an_error(page: Page, site: str, missing: str) -> None:
     page.route(f"**/{missing}", lambda route: route.fulfill(status=404, body=""))

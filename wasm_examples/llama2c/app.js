@@ -196,8 +196,8 @@ class Numbers {
 
   /** @param {Started} started */
   start({ tallow, python, seconds }) {
-    this.#show("Python and NumPy", `${seconds.python.toFixed(1)} s`);
-    this.#show("import tallow", `${seconds.import.toFixed(1)} s`);
+    this.#show("Start of Python", `${seconds.python.toFixed(1)} s`);
+    this.#show("Imports", `${seconds.import.toFixed(1)} s`);
     this.#show("Page to Python", secondsSinceOpening());
     this.#show("Versions", `tallow ${tallow}, Python ${python}`);
   }

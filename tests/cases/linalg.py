@@ -171,6 +171,13 @@ case("linalg_multi_dot", lambda m, *x: m.linalg.multi_dot(x), normal(3), normal(
 case("linalg_multi_dot", lambda m, *x: m.linalg.multi_dot(x), normal(2, 3), normal(3))
 case("linalg_tensorinv", lambda m, a: m.linalg.tensorinv(a), normal(2, 3, 6), **LOOSE)
 
+case("matrix_exp", lambda m, a: m.linalg.matrix_exp(a), normal(2, 3, 3), **LOOSE)
+case("matrix_exp", lambda m, a: m.matrix_exp(a * 4) + a.matrix_exp(), normal(3, 3), rtol=1e-3, atol=1e-3)
+case("linalg_diagonal", lambda m, a: m.linalg.diagonal(a, offset=1), normal(2, 3, 4))
+case("linalg_tensorsolve", lambda m, a, b: m.linalg.tensorsolve(a, b), normal(2, 3, 6), normal(2, 3), **LOOSE)
+case("linalg_tensorsolve", lambda m, a, b: m.linalg.tensorsolve(a, b, dims=(0, 2)), normal(2, 6, 3), normal(6), **LOOSE)
+case("linalg_vander", lambda m, x: m.linalg.vander(x), normal(2, 3))
+case("linalg_vander", lambda m, x: m.linalg.vander(x, N=5), normal(3))
 case("linalg_cross", lambda m, a, b: m.linalg.cross(a, b), normal(4, 3), normal(4, 3))
 case("linalg_cross", lambda m, a, b: m.linalg.cross(a, b, dim=0), normal(3, 4), normal(3, 1))
 case("linalg_cross", lambda m, a, b: m.linalg.cross(a, b), integers(4, 3), integers(1, 3), grad=False)

@@ -35,3 +35,5 @@ case("baddbmm", lambda m, c, a, b: m.baddbmm(c, a, b, beta=2), normal(3, 5), nor
 case("baddbmm", lambda m, c, a, b: (c * 1).baddbmm_(a, b), normal(2, 3, 5), normal(2, 3, 4), normal(2, 4, 5))
 case("addbmm", lambda m, c, a, b: m.addbmm(c, a, b, alpha=2), normal(3, 5), normal(2, 3, 4), normal(2, 4, 5))
 case("addbmm", lambda m, c, a, b: (c * 1).addbmm_(a, b, beta=3), normal(3, 5), normal(2, 3, 4), normal(2, 4, 5))
+case("outer", lambda m, a, b: m.ger(a, b), normal(3), normal(4))
+case("dot", lambda m, a, b: m.vdot(a, b), normal(4), normal(4))

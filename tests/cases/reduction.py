@@ -1,6 +1,6 @@
 import numpy as np
 
-from cases import booleans, case, distinct, integers, normal
+from cases import booleans, case, distinct, integers, normal, uniform
 
 for _name in ("sum", "mean"):
     case(_name, lambda m, x, f=_name: getattr(m, f)(x), normal(3, 4))
@@ -110,3 +110,18 @@ case("diff", lambda m, x: x.diff(n=2, dim=0), normal(4, 3))
 case("diff", lambda m, x: x.diff(n=9), normal(4, 3), grad=False)
 case("diff", lambda m, x, a, b: x.diff(dim=1, prepend=a, append=b), normal(3, 4), normal(3, 2), normal(3, 1))
 case("diff", lambda m, x: x.diff(), booleans(3, 4), grad=False)
+
+case("dist", lambda m, x, y: m.dist(x, y) + x.dist(y, 3), normal(3, 4), normal(4))
+case("cov", lambda m, x: m.cov(x), normal(3, 6))
+case("cov", lambda m, x: x.cov(correction=0), normal(6))
+case("cov", lambda m, x: x.cov(), integers(3, 6), grad=False)
+case("cov", lambda m, x, f: x.cov(fweights=f), normal(3, 6), integers(6, low=1))
+case("cov", lambda m, x, a: x.cov(aweights=a), normal(3, 6), uniform(6))
+case("cov", lambda m, x, f, a: x.cov(fweights=f, aweights=a), normal(3, 6), integers(6, low=1), uniform(6))
+case("corrcoef", lambda m, x: m.corrcoef(x), normal(3, 6), rtol=1e-4, atol=1e-5)
+case("corrcoef", lambda m, x: x.corrcoef(), normal(6), grad=False)
+case("trapezoid", lambda m, y: m.trapezoid(y), normal(3, 4))
+case("trapezoid", lambda m, y, x: m.trapz(y, x, dim=0), normal(4, 3), normal(4))
+case("trapezoid", lambda m, y, x: m.trapezoid(y, x), normal(2, 4), normal(2, 4))
+case("trapezoid", lambda m, y: m.trapezoid(y, dx=0.5, dim=1), normal(2, 4, 3))
+case("cumulative_trapezoid", lambda m, y: m.cumulative_trapezoid(y, dx=2), normal(3, 4))

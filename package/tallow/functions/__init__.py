@@ -3,6 +3,7 @@
 from tallow.functions import (
     activation,
     casting,
+    differences,
     dropout,
     einsum,
     elementwise,
@@ -27,6 +28,7 @@ from tallow.functions import (
 __all__ = [
     "activation",
     "casting",
+    "differences",
     "dropout",
     "einsum",
     "elementwise",

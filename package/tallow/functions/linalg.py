@@ -8,6 +8,7 @@ from typing import Any
 
 from tallow import return_types
 from tallow.apply import apply
+from tallow.creation import eye
 from tallow.errors import ArgumentError, LinAlgError, ShapeError
 from tallow.offer import offer
 from tallow.ops.dims import normalize_dim
@@ -131,6 +132,64 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None 
     values = apply(OPS["linalg_svdvals"], A.detach()) if driver in ("gelsd", "gelss") else nothing
     solution = solution.squeeze(-1) if vectors else solution
     return return_types.linalg_lstsq(solution, residuals, nothing.long() if driver == "gels" else rank, values)
+
+
+@offer("linalg")
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices, as a view."""
+    return A.diagonal(offset, dim1, dim2)
+
+
+@offer("tl Tensor linalg")
+def matrix_exp(input: Tensor) -> Tensor:
+    """Σ Aᵏ / k!, of square matrices.
+
+    A is halved until its norm is below 1/2, where 18 terms are exact to double precision, and the result is squared as
+    often again.
+
+    Source:  Moler & Van Loan 2003, "Nineteen Dubious Ways to Compute the Exponential of a Matrix", method 3
+    """
+    if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
+        raise ShapeError(f"linalg.matrix_exp: expected square matrices, got shape {tuple(input.shape)}")
+    norm = _vector_norm(input.detach(), 1, -1, False, None).max().item() if input.numel() else 0.0
+    halvings = max(0, math.ceil(math.log2(norm)) + 1) if norm > 0 and math.isfinite(norm) else 0
+    a = input / 2**halvings
+    one = eye(input.shape[-1], dtype=input.dtype, device=input.device)
+    total = one + a / 18
+    for k in range(17, 0, -1):  # Horner's scheme
+        total = one + a @ total / k
+    for _ in range(halvings):
+        total = total @ total
+    return total
+
+
+@offer("linalg")
+def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
+    """X in tensordot(A, X, X.ndim) = B.
+
+    Args:
+        dims: dimensions of A to move to its end first.
+
+    Raises:  ShapeError, LinAlgError
+    """
+    a = A if dims is None else A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    shape = a.shape[B.ndim :]
+    if math.prod(shape) != B.numel() or math.prod(a.shape[: B.ndim]) != B.numel():
+        raise ShapeError(
+            f"linalg.tensorsolve: A of shape {tuple(a.shape)} does not make a square matrix for B {tuple(B.shape)}"
+        )
+    x: Tensor = apply(OPS["linalg_solve"], a.reshape(B.numel(), B.numel()), B.reshape(B.numel()))
+    return x.reshape(shape)
+
+
+@offer("linalg")
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers 0, 1, ..., N - 1 of each element, as rows; N is the length of x if not given."""
+    n = x.shape[-1] if N is None else N
+    if n <= 1:
+        raise ShapeError(f"linalg.vander: N must be greater than 1, got {n}")
+    ones = x.new_ones(*x.shape, 1)
+    return apply(OPS["cat"], [ones, x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)], -1)
 
 
 @offer("linalg")

@@ -1,11 +1,11 @@
-"""Variances with PyTorch's several signatures, norms, and what follows from other reductions."""
+"""Variances, with PyTorch's several signatures, and covariances."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tallow.apply import apply
-from tallow.dtypes import bool as bool_
+from tallow.dtypes import get_default_dtype
 from tallow.errors import ArgumentTypeError, ShapeError
 from tallow.offer import offer
 from tallow.ops.reduction import Dims
@@ -88,24 +88,52 @@ def std_mean(
 
 
 @offer("tl Tensor")
-def diff(
-    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+def dist(input: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
+    """The p-norm of the difference, over everything."""
+    return apply(OPS["linalg_vector_norm"], input - other, p)
+
+
+@offer("tl Tensor")
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The differences of neighbours along `dim`, taken `n` times; of booleans, whether they differ.
+    """The covariances of variables, a row each, whose observations stand in the columns.
 
     Args:
-        prepend, append: joined to the input along `dim` first.
+        fweights: how often each observation was made.
+        aweights: how much each observation counts.
 
-    Raises:  ShapeError, DimensionError
+    Shapes:  (N, T) or (T) -> (N, N) or ()
+    Raises:  ShapeError
     """
-    if input.ndim == 0:
-        raise ShapeError("diff: expected a tensor of at least one dimension")
-    if n < 0:
-        raise ShapeError(f"diff: n={n} must not be negative")
-    parts = [part for part in (prepend, input, append) if part is not None]
-    x: Tensor = input if len(parts) == 1 else apply(OPS["cat"], parts, dim)
-    size = x.size(dim)
-    for length in range(size, max(size - n, 0), -1):
-        later, earlier = x.narrow(dim, 1, length - 1), x.narrow(dim, 0, length - 1)
-        x = later ^ earlier if x.dtype is bool_ else later - earlier
-    return x
+    if input.ndim > 2:
+        raise ShapeError(f"cov: expected a matrix or a vector, got shape {tuple(input.shape)}")
+    x = input.reshape(1, input.numel()) if input.ndim < 2 else input
+    if not x.is_floating_point():
+        x = x.to(get_default_dtype())
+    weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
+    if weights is None:
+        n: Any = x.shape[1]
+        centred = scaled = x - x.mean(1, True)
+        total: Any = n - correction
+    else:
+        weights = weights.to(x.dtype)
+        n = weights.sum()
+        centred = x - (x * weights).sum(1, True) / n
+        scaled = centred * weights
+        total = n - correction * (1 if aweights is None else (weights * aweights).sum() / n)
+    value = scaled @ centred.mT / (total.clamp(min=0) if isinstance(total, Tensor) else x.new_tensor(max(total, 0)))
+    return value.reshape(()) if input.ndim < 2 else value
+
+
+@offer("tl Tensor")
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlations of variables, a row each: their covariances by the product of their standard deviations.
+
+    Shapes:  (N, T) or (T) -> (N, N) or ()
+    """
+    covariance = cov(input)
+    if covariance.ndim == 0:
+        return covariance / covariance
+    deviation = covariance.diagonal().sqrt()
+    return (covariance / deviation.unsqueeze(1) / deviation).clamp(-1, 1)

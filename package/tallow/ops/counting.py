@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tallow.devices import array_module
+from tallow.dtypes import widen
 from tallow.errors import ArgumentError, NumericError, ShapeError
 from tallow.ops.dims import normalize_dim
 from tallow.ops.expect import expect_float
@@ -32,10 +33,11 @@ def bincount(input: Array, weights: Index = None, minlength: int = 0) -> Result:
         raise ShapeError("bincount: the numbers must not be negative")
     if weights is not None and weights.shape != input.shape:
         raise ShapeError(f"bincount: weights of shape {weights.shape} for numbers of shape {input.shape}")
-    counts = xp.bincount(input.astype(np.intp), weights, minlength)  # NumPy on a 32-bit machine takes no int64 here
+    places = input.astype(np.intp)  # NumPy on a 32-bit machine takes no int64 here
     if weights is None:
-        return counts.astype(np.int64, copy=False), None
-    return counts.astype(np.float32 if weights.dtype == np.float32 else np.float64, copy=False), None
+        return xp.bincount(places, minlength=minlength).astype(np.int64, copy=False), None
+    sums = xp.bincount(places, widen(weights), minlength)
+    return sums.astype(np.float32 if weights.dtype == np.float32 else np.float64, copy=False), None
 
 
 @op("tl Tensor")

@@ -16,7 +16,7 @@ Products = Callable[[Array], tuple[Any, Any]]  # the gradients of two factors, f
 
 
 @kernel("matmul", "array")
-def arraymatmul_result(a: Array, b: Array) -> Array:
+def array_matmul(a: Array, b: Array) -> Array:
     """numpy.matmul; a batch of rows times one matrix is a single product."""
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and a.shape[-1] == b.shape[0]:
         return array_module(a).matmul(as_rows(a), b).reshape(*a.shape[:-1], b.shape[-1])
@@ -161,7 +161,7 @@ def mv(input: Array, vec: Array) -> Result:
     return matmul_result(input, vec, "mv")
 
 
-@op()
+@op(aliases=("vdot",))
 def dot(input: Array, tensor: Array) -> Result:
     """The inner product of two vectors.
 
@@ -172,7 +172,7 @@ def dot(input: Array, tensor: Array) -> Result:
     return matmul_result(input, tensor, "dot")
 
 
-@op(dtypes="promote")
+@op(dtypes="promote", aliases=("ger",))
 def outer(input: Array, vec2: Array) -> Result:
     """y_ij = input_i · vec2_j
 

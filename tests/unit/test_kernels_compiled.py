@@ -354,6 +354,7 @@ def test_matmul(size: tuple[int, int, int], layout: str, poisoned_empty: list[Gu
         ((2, 1, 1, 7), (1, 3, 7, 9)),
         ((7,), (7, 9)), ((5, 7), (7,)), ((7,), (7,)), ((3, 5, 7), (7,)), ((7,), (3, 7, 9)), ((0, 5, 7), (0, 7, 9)),
         ((5, 0), (0, 9)), ((0, 7), (7, 9)), ((2, 5, 7), (2, 7, 0)),
+        ((2, 3, 0), (0, 3)), ((0, 3, 4), (4, 5)),
     ],
 )  # fmt: skip
 def test_matmul_batches_broadcast_as_numpy_does(a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> None:

@@ -57,7 +57,7 @@ def matmul(a: Array, b: Array) -> Array:
     if k != rows:
         raise ShapeError(f"matmul: inner dimensions differ: {a.shape} @ {b.shape}")
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
-        return matmul(a.reshape(-1, k), b).reshape(*a.shape[:-1], n)  # one tall matrix: b is packed once
+        return matmul(a.reshape(math.prod(a.shape[:-1]), k), b).reshape(*a.shape[:-1], n)  # b is packed once
     batch = () if a.ndim == 2 and b.ndim == 2 else _broadcast_batch(a, b)
     c = np.empty((*batch, m, n), FLOAT32)
     if c.size == 0:

@@ -15,7 +15,7 @@ def add_at(target: Array, index: tuple[Any, ...], values: Array) -> None:
     """target[index] += values, in place and broadcast, repeated places adding up."""
     xp = array_module(target)
     width = math.prod(target.shape[1:])
-    if xp is np and len(index) == 1 and width >= WIDE and index[0].dtype != bool and target.flags.c_contiguous:
+    if xp is np and len(index) == 1 and width > 1 and index[0].dtype != bool and target.flags.c_contiguous:
         rows = np.broadcast_to(values, index[0].shape + target.shape[1:])
         _add_rows(target.reshape(len(target), width), index[0].reshape(-1), rows.reshape(index[0].size, width))
     elif xp is np or target.dtype.kind == "f":
@@ -27,18 +27,18 @@ def add_at(target: Array, index: tuple[Any, ...], values: Array) -> None:
         target[...] = sums.astype(target.dtype)
 
 
-WIDE = 8  # np.add.at costs 20 to 60 ns an element in rows; sorting the rows first costs less from about here on
+CHUNK = 2**18  # elements whose places are written out at once: 2 MiB
 
 
 def _add_rows(target: Array, index: Array, rows: Array) -> None:
-    """target[index[i]] += rows[i]: sort the rows by place, so that each place's sum is one `reduceat`."""
-    if not index.size:
-        return
-    index = np.where(index < 0, index + len(target), index)
-    order = np.argsort(index, kind="stable")
-    places = index[order]
-    starts = np.flatnonzero(np.concatenate(([True], places[1:] != places[:-1])))
-    target[places[starts]] += np.add.reduceat(rows[order], starts, axis=0)
+    """target[index[i]] += rows[i], element by element: np.add.at is three to eight times as fast on flat arrays."""
+    width = target.shape[1]
+    index = np.where(index < 0, index + len(target), index).astype(np.int64)
+    columns = np.arange(width, dtype=np.int64)
+    step = max(1, CHUNK // width)
+    for start in range(0, index.size, step):
+        places = index[start : start + step, None] * width + columns
+        np.add.at(target.reshape(-1), places.reshape(-1), rows[start : start + step].reshape(-1))
 
 
 def combine_at(reduction: str, target: Array, places: Array, values: Array) -> None:

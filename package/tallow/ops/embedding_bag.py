@@ -7,6 +7,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.ops.accumulate import add_at
 from tallow.ops.embedding import check_indices, check_padding_idx
+from tallow.ops.pooling import argmax_of_windows
 from tallow.ops.table import Array, Index, Result, op
 
 
@@ -47,7 +48,7 @@ def embedding_bag(
         return d
 
     if mode == "max":
-        y, first = _segment_max(rows, bags, sizes, count)
+        y, first = _segment_max(rows, sizes)
 
         def max_backward(g: Array) -> tuple[object, ...]:
             d_rows = xp.zeros((len(input), width), g.dtype)
@@ -75,12 +76,12 @@ def embedding_bag(
     return y, backward
 
 
-def _segment_max(rows: Array, bags: Array, sizes: Array, count: int) -> tuple[Array, Array]:
+def _segment_max(rows: Array, sizes: Array) -> tuple[Array, Array]:
     """The maxima of each bag, zero for an empty one; and the first row that has each, (count, D)."""
     xp = array_module(rows)
-    y = xp.full((count, rows.shape[1]), -np.inf, rows.dtype)
-    xp.maximum.at(y, bags, rows)
-    order = xp.broadcast_to(xp.arange(len(rows), dtype=np.int64)[:, None], rows.shape)
-    first = xp.full(y.shape, len(rows), np.int64)
-    xp.minimum.at(first, bags, xp.where(rows == y[bags], order, len(rows)))
+    stop = xp.cumsum(sizes)
+    if not len(rows):
+        return xp.zeros((len(sizes), rows.shape[1]), rows.dtype), xp.zeros((len(sizes), rows.shape[1]), np.int64)
+    start = xp.minimum(stop - sizes, len(rows) - 1)
+    y, first = argmax_of_windows(rows, -2, start, xp.maximum(stop, start + 1))
     return xp.where((sizes > 0)[:, None], y, 0), first

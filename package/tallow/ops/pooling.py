@@ -406,6 +406,12 @@ def _axis_even_argmax(x: Array, axis: int, out: int) -> tuple[Array, Array]:
         empty = x[(..., slice(0), *[slice(None)] * (-1 - axis))]
         return empty, xp.zeros(empty.shape, np.int64)
     start, stop = (xp.asarray(edges) for edges in even_windows(x.shape[axis], out))
+    return argmax_of_windows(x, axis, start, stop)
+
+
+def argmax_of_windows(x: Array, axis: int, start: Array, stop: Array) -> tuple[Array, Array]:
+    """The first maximum of each window along a negative axis, and its place; of an empty one, whatever is there."""
+    xp = array_module(x)
     tail = [1] * (-1 - axis)
     y = xp.take(x, start, axis=axis)
     place = xp.zeros(y.shape, np.int64) + start.reshape(-1, *tail)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError, ShapeError
 from tallow.ops.dims import normalize_dim
-from tallow.ops.table import Array, Ints, Result, Sequence, op
+from tallow.ops.table import Array, Ints, Result, op
 
 
 def _part(dim: int, start: int, stop: int) -> tuple[slice, ...]:

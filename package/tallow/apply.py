@@ -98,7 +98,7 @@ class Prepared:
             if i >= given:
                 break
             if is_sequence and not isinstance(call[i], list | tuple):
-                raise ArgumentTypeError(f"{op.name}: {op.names[i]} must be a list or tuple of Tensors, got {call[i]!r:.50}")
+                raise ArgumentTypeError(f"{op.name}: {op.names[i]} must be a list of Tensors, got {call[i]!r:.50}")
             for x in call[i] if is_sequence else (call[i],):
                 _unpack(op, i, x, values, tensors)
         if values and (op.dtypes != "keep" or len(values) > 1):
@@ -296,11 +296,32 @@ def _note_view(op: Op, ready: Prepared, output: Tensor, index: int | None) -> No
         _, *rest = ready.call
         kwargs = ready.kwargs
 
-        def make(array: Array) -> Array:
-            value = op.function(array, *rest, **kwargs)[0]
-            return value if index is None else value[index]
+        def make(array: Array) -> tuple[Array, Callable[[Array], Array]]:
+            value, backward = op.function(array, *rest, **kwargs)
+            return (value, _alone(backward)) if index is None else (value[index], _one_of(backward, value, index))
 
         output._view = View(make, source._view)
+
+
+def _alone(backward: Any) -> Callable[..., Array]:
+    """The closure of an op with one operand, as a function of one array."""
+
+    def back(*gs: Array) -> Array:
+        (entry,) = backward(*gs)
+        return entry() if callable(entry) else entry
+
+    return back
+
+
+def _one_of(backward: Any, values: Sequence[Array], index: int) -> Callable[[Array], Array]:
+    """The closure of an op with several outputs, for a gradient of one of them."""
+    shapes, back = [v.shape for v in values], _alone(backward)
+
+    def for_one(g: Array) -> Array:
+        xp = devices.array_module(g)
+        return back(*(g if i == index else xp.zeros(shape, g.dtype) for i, shape in enumerate(shapes)))
+
+    return for_one
 
 
 def _record(

@@ -11,21 +11,12 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
+from tallow.autograd.broadcast import fit
 from tallow.autograd.graph import Edge, Node, Output, check_writes, gradient_dtype, place_of
 from tallow.autograd.writes import writes
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import GraphError
-
-
-def reduce_to(g: Array, shape: tuple[int, ...]) -> Array:
-    """Sum a gradient over the axes along which its operand was broadcast."""
-    extra = g.ndim - len(shape)
-    if extra < 0:
-        return array_module(g).broadcast_to(g, shape)
-    axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
-    g = g.sum(axis=axes, keepdims=True)
-    return g.reshape(shape)
 
 
 def _reachable(roots: Iterable[Edge]) -> list[Node]:
@@ -115,9 +106,9 @@ def run_backward(
                 f"{node.name()}: trying to backward through the graph a second time; its saved values are freed",
                 mend="call backward(retain_graph=True) the first time",
             )
-        if writes.last > node.sequence:
-            check_writes(node)
         results = backward(g) if outputs is None else backward(*_materialize(node, g))
+        if writes.last > node.sequence:
+            check_writes(node, results)
         for edge, gi in zip(node.edges, results):  # noqa: B905 - `strict` would cost a tenth of the loop
             if edge is None or gi is None:
                 continue
@@ -140,13 +131,6 @@ def run_backward(
     return leaves, caught
 
 
-def fit(g: Array, shape: tuple[int, ...], dtype: Any) -> Array:
-    """A gradient in the shape and dtype of what it belongs to: broadcast axes are summed."""
-    if g.shape != shape:
-        g = reduce_to(g, shape)
-    return g if g.dtype is dtype else g.astype(dtype, copy=False)
-
-
 def _deliver(edge: Edge, g: Array, pending: dict[Node, Any], leaves: dict[int, LeafGrad], owned: bool) -> None:
     """Add a gradient to what has arrived at an edge. `owned`: the array is nobody else's."""
     kind = type(edge)
@@ -161,8 +145,6 @@ def _deliver(edge: Edge, g: Array, pending: dict[Node, Any], leaves: dict[int, L
         if leaf is None:
             leaf = leaves[id(edge)] = LeafGrad(edge)
         leaf.add(g, owned)
-
-
 
 
 def _materialize(node: Node, slots: list[Any]) -> Iterator[Any]:

@@ -7,15 +7,15 @@ that made several, or for a leaf the tensor itself. All three tell the shape and
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
 import numpy as np
 
-from tallow.autograd.views import replay
-from tallow.autograd.writes import last_write, note, saved_arrays
-from tallow.devices import array_module
+from tallow.autograd.views import Layout
+from tallow.autograd.writes import last_write, note, used_arrays
 from tallow.dtypes import BF16, F16, Array
 from tallow.errors import GraphError
 
@@ -108,15 +108,9 @@ def refresh_view(tensor: Any) -> None:
     base = tensor._base
     if tensor._base_node is base._node or tensor._view is None:
         return
-    shape = base.array.shape
-
-    def backward(g: Array) -> tuple[Array]:
-        whole = array_module(g).zeros(shape, g.dtype)
-        replay(tensor, whole)[...] = g
-        return (whole,)
-
+    to_base = tensor._view.backward_to(base.array)
     array = tensor.array
-    tensor._node = make_node("as_view", backward, (edge_to(base),), array.shape, gradient_dtype(array))
+    tensor._node = make_node("as_view", lambda g: (to_base(g),), (edge_to(base),), array.shape, gradient_dtype(array))
     tensor._requires_grad = True
     tensor._base_node = base._node
 
@@ -131,10 +125,11 @@ def rebase(tensor: Any, op_name: str, backward: Callable[..., tuple[Any, ...]], 
         array = tensor.array
         tensor._node = make_node(op_name, backward, edges, array.shape, gradient_dtype(array))
     else:
+        view, layout = tensor._view, Layout(base.array)
 
         def backward_through_base(g: Array) -> tuple[Any, ...]:
-            whole = g.copy()
-            part = replay(tensor, whole)
+            whole = layout.copy(g)
+            part = view.of(whole)
             former, *others = backward(part.copy())
             if callable(former):
                 former = former()
@@ -178,9 +173,15 @@ def note_write(tensor: Any) -> None:
         note(tensor.array, _next_in_sequence())
 
 
-def check_writes(node: Node) -> None:
-    """Refuse to go back through a node that saved what has been overwritten since."""
-    for _, held in saved_arrays(node.backward):
+def check_writes(node: Node, results: Sequence[Any]) -> None:
+    """Refuse to go back through a node that used what has been overwritten since it was made.
+
+    `results` is what its closure returned: functions among them that nobody will call have used nothing yet.
+    """
+    unused = [
+        r.__code__ for edge, r in zip(node.edges, results, strict=False) if edge is None and inspect.isfunction(r)
+    ]
+    for held in used_arrays(node.backward, unused):
         written = last_write(held)
         if written > node.sequence:
             raise GraphError(

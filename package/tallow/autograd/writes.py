@@ -9,9 +9,12 @@ Storage is known by the array that owns the memory, to which NumPy and CuPy poin
 
 from __future__ import annotations
 
+import dis
 import inspect
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import CellType, CodeType, ModuleType
 from typing import Any
 
 from tallow.dtypes import Array
@@ -32,7 +35,16 @@ writes = Writes()
 
 def owner_of(array: Array) -> Any:
     base = array.base
-    return array if base is None else base
+    if base is None:
+        return array
+    if type(base) is type(array) and base.base is None:
+        return base
+    while True:  # through views that have a helper or another class in between: memory maps, sliding windows, buffers
+        if isinstance(base, type(array)):
+            array = base
+        base = getattr(base, "base", None)
+        if base is None:
+            return array
 
 
 def note(array: Array, moment: int) -> None:
@@ -58,33 +70,93 @@ def write_count(array: Array) -> int:
     return 0 if known is None else known[1]
 
 
-def saved_arrays(backward: Any) -> Iterator[tuple[Any, Array]]:
-    """The arrays a closure holds, each with the cell it is in; closures held by the closure included."""
-    for cell in getattr(backward, "__closure__", None) or ():
-        try:
-            content = cell.cell_contents
-        except ValueError:  # a name that was never bound
-            continue
-        if inspect.isfunction(content):
-            yield from saved_arrays(content)
-        elif isinstance(content, list | tuple):
-            yield from ((cell, item) for item in content if _is_array(item))
-        elif _is_array(content):
-            yield cell, content
-
-
 def unshare(backward: Any, array: Array) -> None:
     """Give the closure copies of what it holds of the storage of `array`, which is about to be overwritten."""
     owner = owner_of(array)
-    for cell, held in saved_arrays(backward):
-        if owner_of(held) is owner:
-            content = cell.cell_contents
-            if content is held:
-                cell.cell_contents = held.copy()
-            else:
-                cell.cell_contents = type(content)(
-                    item.copy() if _is_array(item) and owner_of(item) is owner else item for item in content
-                )
+    copies: dict[int, Array] = {}
+
+    def copied(held: Array) -> Array:
+        if owner_of(held) is not owner:
+            return held
+        return copies.setdefault(id(held), held.copy())
+
+    _change(backward, copied, set())
+
+
+def used_arrays(backward: Any, unused: Sequence[CodeType]) -> list[Array]:
+    """The arrays that a call of the closure uses, if what it made of the code `unused` is never called.
+
+    `lambda g: (lambda: g * b, lambda: g * a)` holds a and b; but where only a's gradient is wanted, a is not used, and
+    may be overwritten.
+    """
+    found: list[Array] = []
+    seen: set[int] = set()
+
+    def noted(held: Array) -> Array:
+        found.append(held)
+        return held
+
+    if not inspect.isfunction(backward):
+        _change(backward, noted, seen)
+        return found
+    names = _names_used(backward.__code__, frozenset(unused))
+    for name, cell in zip(backward.__code__.co_freevars, backward.__closure__ or (), strict=True):
+        if name in names:
+            _change_cell(cell, noted, seen)
+    return found
+
+
+@cache
+def _names_used(code: CodeType, unused: frozenset[CodeType]) -> frozenset[str]:
+    """The names of an enclosing function that the code loads itself, or hands to functions of its own."""
+    names = {i.argval for i in dis.get_instructions(code) if i.opname.startswith("LOAD_DEREF")}
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType) and inner not in unused:
+            names.update(inner.co_freevars)
+    return frozenset(names)
+
+
+def _change(x: Any, change: Callable[[Array], Array], seen: set[int]) -> Any:
+    """`x` with each array that it is, or holds in any of the ways a closure does, replaced by what `change` returns."""
+    if _is_array(x):
+        return change(x)
+    if id(x) in seen or type(x).__module__ in FOREIGN or isinstance(x, type | ModuleType):
+        return x
+    seen.add(id(x))
+    if type(x) in (list, tuple):
+        changed = type(x)(_change(item, change, seen) for item in x)
+        return changed if any(a is not b for a, b in zip(changed, x, strict=True)) else x
+    if inspect.isfunction(x):
+        for cell in x.__closure__ or ():
+            _change_cell(cell, change, seen)
+    elif inspect.ismethod(x):
+        _change(x.__self__, change, seen)
+        _change(x.__func__, change, seen)
+    elif _is_array(getattr(x, "array", None)):  # a tensor stays what it is for whoever else has it
+        change(x.array)
+    elif type(x) is dict:
+        for key, value in x.items():
+            x[key] = _change(value, change, seen)
+    else:
+        for name in (*getattr(x, "__dict__", ()), *getattr(type(x), "__slots__", ())):
+            value = getattr(x, name, None)
+            changed = _change(value, change, seen)
+            if changed is not value:
+                setattr(x, name, changed)
+    return x
+
+
+def _change_cell(cell: CellType, change: Callable[[Array], Array], seen: set[int]) -> None:
+    try:
+        content = cell.cell_contents
+    except ValueError:  # a name that was never bound
+        return
+    changed = _change(content, change, seen)
+    if changed is not content:
+        cell.cell_contents = changed
+
+
+FOREIGN = {"numpy", "cupy"}  # dtypes and functions of theirs hold no arrays
 
 
 def _is_array(x: Any) -> bool:

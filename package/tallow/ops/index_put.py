@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallow.devices import array_module
 from tallow.dtypes import HALVES, cast, dtype_of, widen
 from tallow.ops.accumulate import add_at
 from tallow.ops.indexing import full_index
@@ -41,6 +42,6 @@ def put_into(target: Array, index: tuple[Any, ...], values: Array, accumulate: b
 
 
 def _zeroed(g: Array, index: tuple[Any, ...]) -> Array:
-    kept = g.copy()
+    kept = array_module(g).array(g)  # g may be a number of NumPy's
     kept[index] = 0
     return kept

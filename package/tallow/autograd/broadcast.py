@@ -1,0 +1,25 @@
+"""The way back through broadcasting: gradients in the shape of what they belong to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.devices import array_module
+from tallow.dtypes import Array
+
+
+def reduce_to(g: Array, shape: tuple[int, ...]) -> Array:
+    """Sum a gradient over the axes along which its operand was broadcast."""
+    extra = g.ndim - len(shape)
+    if extra < 0:
+        return array_module(g).broadcast_to(g, shape)
+    axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
+    g = g.sum(axis=axes, keepdims=True)
+    return g.reshape(shape)
+
+
+def fit(g: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+    """A gradient in the shape and dtype of what it belongs to: broadcast axes are summed."""
+    if g.shape != shape:
+        g = reduce_to(g, shape)
+    return g if g.dtype is dtype else g.astype(dtype, copy=False)

@@ -10,10 +10,10 @@ static inline vf widen(const uint16_t *p) {
   typedef _Float16 half __attribute__((vector_size(2 * LANES), aligned(2)));
   return __builtin_convertvector(*(const half *)p, vf);
 #else
-  vi bits = load_u16(p), magnitude = (bits & 0x7fff) << 13;
-  vi special = (magnitude >= (0x7c00 << 13)) & 0x7f800000;
-  vf value = (vf)magnitude * splat(0x1p112f);
-  return (vf)((vi)value | special | (bits & 0x8000) << 16);
+  // Sign-extended, so that one shift puts the sign in its place too; the mask clears what it left between.
+  vi bits = load_s16(p) << 13 & (int32_t)0x8fffe000;
+  vi special = ((bits & 0x0f800000) == 0x0f800000) & 0x7f800000;
+  return (vf)((vi)((vf)bits * splat(0x1p112f)) | special);
 #endif
 }
 

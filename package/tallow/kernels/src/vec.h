@@ -37,7 +37,9 @@ static inline vf splat(float s) {
 }
 
 typedef uint16_t vu16 __attribute__((vector_size(2 * LANES), aligned(2)));
+typedef int16_t vs16 __attribute__((vector_size(2 * LANES), aligned(2)));
 static inline vi load_u16(const uint16_t *p) { return __builtin_convertvector(*(const vu16 *)p, vi); } // zero-extended
+static inline vi load_s16(const uint16_t *p) { return __builtin_convertvector(*(const vs16 *)p, vi); } // sign-extended
 
 // a * b + c. Clang has no portable builtin that becomes the relaxed WASM instruction, hence the one intrinsic here;
 // natively -ffp-contract=fast does it.

@@ -6,6 +6,13 @@
 
 EXPORT uint32_t tl_sources(void) { return TALLOW_SOURCES; }
 
+#if defined _WIN32
+int DllMainCRTStartup(void *library, unsigned reason, void *reserved) { // Windows wants an entry point of every library
+  (void)library, (void)reason, (void)reserved;
+  return 1;
+}
+#endif
+
 #if defined __x86_64__
 #include <cpuid.h>
 

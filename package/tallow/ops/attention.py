@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import DtypeError, ShapeError
+from tallow.errors import ShapeError
 from tallow.kernels import kernel, run
+from tallow.ops.expect import expect_float
 from tallow.ops.table import Array, Index, Result, op
 
 BLOCK_SCORES = 2**22  # elements of a block of scores: 16 MiB in float32
@@ -219,8 +220,7 @@ def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> int:
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(f"scaled_dot_product_attention: expected at least two dims of each, got {shapes}")
-    if query.dtype.kind != "f":
-        raise DtypeError(f"scaled_dot_product_attention: not defined for {query.dtype}", mend="convert with .float()")
+    expect_float("scaled_dot_product_attention", query)
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
             f"scaled_dot_product_attention: {shapes}; query and key must have one width, key and value one length"

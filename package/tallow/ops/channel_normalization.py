@@ -10,7 +10,8 @@ import math
 from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ArgumentError, ShapeError
-from tallow.ops.normalization import require_float, standardize, standardize_backward
+from tallow.ops.expect import expect_float
+from tallow.ops.normalization import standardize, standardize_backward
 from tallow.ops.table import Array, Index, Result, op
 
 
@@ -20,7 +21,6 @@ def per_channel(parameter: Array, ndim: int) -> Array:
 
 
 def check_channels(name: str, input: Array, *parameters: Array | None) -> None:
-    require_float(name, input)
     if input.ndim < 2:
         raise ShapeError(f"{name}: expected an input (N, C, ...), got {tuple(input.shape)}")
     for parameter in parameters:
@@ -52,6 +52,7 @@ def batch_norm_in_training(
     Returns: also mean and var (without Bessel's correction), (C) each, through which no gradient goes.
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167
     """
+    expect_float("batch_norm", input)
     check_channels("batch_norm", input, weight, bias)
     axes = _over_channels(input.ndim)
     if math.prod(input.shape) == input.shape[1]:
@@ -80,6 +81,7 @@ def batch_norm_in_evaluation(
     input: Array, mean: Index, var: Index, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> Result:
     """(x - mean) / sqrt(var + eps) ⊙ weight + bias, by the statistics given, which get no gradient."""
+    expect_float("batch_norm", input)
     mean, var = (widen(s).astype(input.dtype, copy=False) for s in (mean, var))
     check_channels("batch_norm", input, weight, bias, mean, var)
     r = 1 / array_module(input).sqrt(var + input.dtype.type(eps))
@@ -109,6 +111,7 @@ def group_norm(
     Shapes:  input (N, C, ...) -> the same; num_groups divides C; weight, bias (C)
     Source:  Wu & He 2018, arXiv:1803.08494
     """
+    expect_float("group_norm", input)
     check_channels("group_norm", input, weight, bias)
     if num_groups < 1 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: {num_groups} groups do not divide the {input.shape[1]} channels of the input")

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tallow.devices import array_module
-from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels import run
+from tallow.ops.expect import expect_float
 from tallow.ops.table import Array, Op, Result, op
 from tallow.ops.windows import IntOrInts, Sizes, add_windows, inner, offsets, pad_zeros, sizes, spans, windows
 
@@ -192,8 +193,7 @@ def _check_operands(name: str, dims: int, input: Array, weight: Array, bias: Arr
             f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input and {dims + 2}D weight, got "
             f"{tuple(input.shape)} and {tuple(weight.shape)}"
         )
-    if input.dtype.kind != "f":
-        raise DtypeError(f"{name}: not defined for {input.dtype}", mend="convert with .float()")
+    expect_float(name, input)
     if groups < 1:
         raise ArgumentError(f"{name}: groups must be positive, got {groups}")
     outputs = weight.shape[1] * groups if "transpose" in name else weight.shape[0]

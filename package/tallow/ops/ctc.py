@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import DtypeError, ShapeError
+from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
+from tallow.ops.expect import expect_float
 from tallow.ops.table import Array, Index, Result, op
 
 
@@ -56,8 +57,7 @@ def ctc(
 
 def _check(log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, blank: int) -> None:
     steps, batch, classes = log_probs.shape
-    if log_probs.dtype.kind != "f":
-        raise DtypeError(f"ctc_loss: not defined for {log_probs.dtype}", mend="pass log_softmax(logits)")
+    expect_float("ctc_loss", log_probs)
     if not 0 <= blank < classes:
         raise ShapeError(f"ctc_loss: blank={blank} must be one of {classes} classes")
     if input_lengths.shape != (batch,) or target_lengths.shape != (batch,):

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.accumulate import add_at
+from tallow.ops.expect import expect_float
 from tallow.ops.interpolation import CUBIC
 from tallow.ops.table import Array, Result, op
 
@@ -113,8 +114,7 @@ def _check(input: Array, grid: Array, mode: str, padding_mode: str) -> None:
         raise ShapeError("grid_sample: bicubic interpolation only supports 4D input")
     if 0 in input.shape[2:]:
         raise ShapeError(f"grid_sample: expected input to have non-empty spatial dims, got {shapes}")
-    if input.dtype.kind != "f":
-        raise DtypeError(f"grid_sample: not defined for {input.dtype}", mend="convert with .float()")
+    expect_float("grid_sample", input)
 
 
 def _taps(coordinate: Array, size: int, mode: str, padding_mode: str, align_corners: bool) -> list[_Tap]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tallow.errors import DtypeError
+from tallow.ops.expect import expect_float
 from tallow.ops.resampling import Taps
 from tallow.ops.table import Array, Result, op
 
@@ -19,10 +19,8 @@ CUBIC = -0.75  # Keys' a for bicubic; the anti-aliased filter takes -0.5. Both a
 @op("")
 def resample(input: Array, taps: Sequence[Taps]) -> Result:
     """Weighted sums along each of the last dims, one entry of `taps` for each of them."""
-    if input.dtype.kind != "f" and any((t.weight != 1).any() for t in taps):
-        raise DtypeError(
-            f"interpolate: not defined for {input.dtype} but in nearest mode", mend="convert with .float()"
-        )
+    if any((t.weight != 1).any() for t in taps):
+        expect_float("interpolate", input)
     axes = range(-len(taps), 0)
     y = input
     for axis, t in zip(axes, taps, strict=True):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tallow.devices import array_module
 from tallow.dtypes import widen
-from tallow.errors import DtypeError, ShapeError
+from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
+from tallow.ops.expect import expect_float
 from tallow.ops.table import Array, Index, Result, op
 
 
 def _difference(name: str, input: Array, target: Array) -> Array:
-    if input.dtype.kind != "f":
-        raise DtypeError(f"{name}: not defined for {input.dtype}", mend="convert with .float()")
+    expect_float(name, input)
     return input - target
 
 
@@ -113,8 +113,7 @@ def binary_cross_entropy_with_logits(input: Array, target: Array, pos_weight: In
 def kl_divergence(input: Array, target: Array, log_target: bool = False) -> Result:
     """t (log t - input), where input and, if `log_target`, target too are logarithms of probabilities."""
     xp = array_module(input)
-    if input.dtype.kind != "f":
-        raise DtypeError(f"kl_div: not defined for {input.dtype}", mend="convert with .float()")
+    expect_float("kl_div", input)
     if log_target:
         t = xp.exp(target)
         return t * (target - input), lambda g: (lambda: -g * t, lambda: g * t * (target - input + 1))

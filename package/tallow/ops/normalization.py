@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import DtypeError, ShapeError
+from tallow.errors import ShapeError
 from tallow.kernels import kernel, run
+from tallow.ops.expect import expect_float
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Ints, Result, op
 
@@ -24,13 +25,8 @@ def _last_axes(name: str, input: Array, normalized_shape: Ints, *parameters: Arr
     for parameter in parameters:
         if parameter is not None and tuple(parameter.shape) != shape:
             raise ShapeError(f"{name}: weight and bias must have shape {shape}, got {tuple(parameter.shape)}")
-    require_float(name, input)
+    expect_float(name, input)
     return len(shape)
-
-
-def require_float(name: str, input: Array) -> None:
-    if input.dtype.kind != "f":
-        raise DtypeError(f"{name}: not defined for {input.dtype}", mend="convert with .float()")
 
 
 def _row(parameter: Array | None) -> Array | None:

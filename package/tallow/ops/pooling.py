@@ -16,6 +16,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import DtypeError, ShapeError
 from tallow.ops.accumulate import add_at
+from tallow.ops.expect import expect_float
 from tallow.ops.resampling import even_windows, mean_taps
 from tallow.ops.table import Array, Index, Result, op
 from tallow.ops.windows import IntOrInts, sizes
@@ -103,11 +104,6 @@ def axes_of(
             raise ShapeError(f"{name}: input {tuple(shape)} is too small for kernel_size {kernel}: output size {out}")
         axes.append(Axis(i - dims, size, k, s, d, p, out))
     return axes
-
-
-def require_float(name: str, input: Array) -> None:
-    if input.dtype.kind != "f":
-        raise DtypeError(f"{name}: not defined for {input.dtype}", mend="convert with .float()")
 
 
 # ------------------------------------------------------------------------------------------------------------ maxima
@@ -277,7 +273,7 @@ def avg_pool(
         divisor_override: divide sums by this instead of by the number of elements.
     """
     name = f"avg_pool{dims}d"
-    require_float(name, input)
+    expect_float(name, input)
     if divisor_override == 0:
         raise ShapeError(f"{name}: divisor must not be zero")
     axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, 1, ceil_mode)
@@ -336,7 +332,7 @@ def _adaptive_sizes(name: str, input: Array, dims: int, output_size: OutputSize)
         raise ShapeError(
             f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got {tuple(input.shape)}"
         )
-    require_float(name, input)
+    expect_float(name, input)
     spatial = input.shape[-dims:]
     wanted = [output_size] * dims if isinstance(output_size, int) or output_size is None else list(output_size)
     found = [n if w is None else w for n, w in zip(spatial, wanted, strict=False)]

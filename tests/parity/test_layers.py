@@ -46,3 +46,69 @@ def test_gradient_is_pytorchs(call: Call, arrays: tuple[Any, ...]) -> None:
         value_and_gradients(tl, call, arrays), value_and_gradients(torch, call, arrays), strict=True
     ):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-10)
+
+
+HALVES: list[tuple[str, Call, tuple[Any, ...]]] = [
+    ("linear", functional("linear"), (normal(5, 16), normal(4, 16), normal(4))),
+    ("linear-vector", functional("linear"), (normal(16), normal(4, 16))),
+    ("bilinear", functional("bilinear"), (normal(5, 3), normal(5, 4), normal(2, 3, 4), normal(2))),
+    ("conv2d", functional("conv2d", padding=1), (normal(2, 3, 6, 5), normal(4, 3, 3, 3), normal(4))),
+    ("conv1d-depthwise", functional("conv1d", groups=4), (normal(2, 4, 9), normal(4, 1, 3), normal(4))),
+    ("conv_transpose1d", functional("conv_transpose1d", stride=2), (normal(2, 4, 5), normal(4, 3, 3), normal(3))),
+    ("max_pool2d", functional("max_pool2d", kernel_size=2), (normal(2, 3, 6, 5),)),
+    ("avg_pool2d", functional("avg_pool2d", kernel_size=2), (normal(2, 3, 6, 5),)),
+    ("adaptive_avg_pool2d", functional("adaptive_avg_pool2d", output_size=3), (normal(2, 3, 7, 5),)),
+    ("layer_norm", lambda m, x, w, b: m.nn.functional.layer_norm(x, (8,), w, b), (normal(3, 8), normal(8), normal(8))),
+    ("rms_norm", lambda m, x, w: m.nn.functional.rms_norm(x, (8,), w), (normal(3, 8), normal(8))),
+    ("group_norm", functional("group_norm", num_groups=2), (normal(3, 4, 5),)),
+    (
+        "batch_norm",
+        lambda m, x, w: m.nn.functional.batch_norm(x, None, None, w, training=True),
+        (normal(3, 4, 5), normal(4)),
+    ),
+    ("embedding", lambda m, w, i: m.nn.functional.embedding(i, w), (TABLE, WORDS)),
+    ("pad", functional("pad", pad=(1, 2), value=0.3), (normal(3, 4),)),
+    ("pad-reflect", functional("pad", pad=(1, 2), mode="reflect"), (normal(3, 4),)),
+    ("interpolate", functional("interpolate", size=(3, 8), mode="bilinear"), (normal(1, 2, 4, 5),)),
+    ("unfold", functional("unfold", kernel_size=2), (normal(2, 3, 4, 5),)),
+    (
+        "attention",
+        functional("scaled_dot_product_attention"),
+        (normal(2, 4, 5, 8), normal(2, 4, 6, 8), normal(2, 4, 6, 8)),
+    ),
+    ("cross_entropy", functional("cross_entropy", reduction="none"), (normal(6, 5), integers(6, high=5))),
+    ("nll_loss", functional("nll_loss", reduction="none"), (normal(6, 5), integers(6, high=5))),
+    ("mse_loss", functional("mse_loss", reduction="none"), (normal(4, 3), normal(4, 3))),
+    ("l1_loss", functional("l1_loss", reduction="none"), (normal(4, 3), normal(4, 3))),
+    ("smooth_l1_loss", functional("smooth_l1_loss", reduction="none"), (normal(4, 3), normal(4, 3))),
+]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize(("call", "arrays"), [c[1:] for c in HALVES], ids=[c[0] for c in HALVES])
+def test_halves_are_rounded_once(dtype: str, call: Call, arrays: tuple[Any, ...]) -> None:
+    """Within a unit in the last place of PyTorch's: both compute in float32, in their own order, and round."""
+    results = []
+    for module in (tl, torch):
+        inputs = [module.from_numpy(a) for a in arrays]
+        halves = [t.to(getattr(module, dtype)) if t.is_floating_point() else t for t in inputs]
+        y = call(module, *halves)
+        assert str(y.dtype).endswith(dtype)
+        results.append(y.float().numpy())
+    mine, theirs = results
+    eps = float(torch.finfo(getattr(torch, dtype)).eps)
+    np.testing.assert_allclose(mine, theirs, rtol=1.01 * eps, atol=eps * float(np.abs(theirs).max()) / 8)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_gradients_travel_in_float32(dtype: str) -> None:
+    """A linear layer between two others: its input's and its weight's gradients, rounded where they arrive."""
+    found = []
+    for module in (tl, torch):
+        x, w = (module.from_numpy(a).to(getattr(module, dtype)).requires_grad_() for a in (TABLE, TABLE[:2]))
+        module.nn.functional.linear(x, w).float().square().sum().backward()
+        found.append([t.grad.float().numpy() for t in (x, w)])
+        assert str(x.grad.dtype).endswith(dtype)
+    eps = float(torch.finfo(getattr(torch, dtype)).eps)
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=4 * eps, atol=eps)

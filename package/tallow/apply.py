@@ -23,7 +23,7 @@ from tallow.autograd.graph import (
 )
 from tallow.autograd.modes import mode
 from tallow.autograd.views import View
-from tallow.autograd.writes import owner_of, unshare
+from tallow.autograd.writes import holds, owner_of, unshare
 from tallow.dtypes import BF16, F16, HALVES, Array
 from tallow.errors import ArgumentTypeError, DeviceError, DtypeError, GraphError, ShapeError, TallowError
 from tallow.ops.quiet import hush, restore
@@ -331,9 +331,9 @@ def _record(
     edges = [None if t is None else edge_to(t) for t in tensors]
     if not any(edge is not None for edge in edges):
         return
-    if any(t is not None and t._inference for t in tensors):
+    if any(t is not None and t._inference and holds(backward, t.array) for t in tensors):
         raise GraphError(
-            f"{name}: a tensor made in inference_mode cannot take part in a recorded op",
+            f"{name}: a tensor made in inference_mode cannot be saved for backward",
             mend="clone it outside of inference_mode, or make it under no_grad instead",
         )
     if not outputs:

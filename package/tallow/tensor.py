@@ -295,7 +295,7 @@ class Tensor:
 
     @property
     def is_leaf(self) -> builtins.bool:
-        return self._node is None
+        return self.grad_fn is None
 
     @property
     def grad_fn(self) -> Node | None:

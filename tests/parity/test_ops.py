@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import Case, load_all
 
 import tallow as tl
-from cases import Case, load_all
 
 torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
 

@@ -148,6 +148,11 @@ def rebase(tensor: Any, op_name: str, backward: Callable[..., tuple[Any, ...]], 
 def check_inplace(tensor: Any, op_name: str) -> None:
     """Refuse in-place ops whose gradient cannot be defined."""
     base = tensor._base
+    if tensor._inference:
+        raise GraphError(
+            f"{op_name}: a tensor made in inference_mode cannot be written by a recorded op",
+            mend="clone it outside of inference_mode, or make it under no_grad instead",
+        )
     if tensor._requires_grad and tensor._node is None:
         raise GraphError(
             f"{op_name}: a leaf Variable that requires grad is being used in an in-place operation",

@@ -83,6 +83,20 @@ def unshare(backward: Any, array: Array) -> None:
     _change(backward, copied, set())
 
 
+def holds(backward: Any, array: Array) -> bool:
+    """Whether the closure holds storage of `array`."""
+    owner = owner_of(array)
+    found = False
+
+    def compared(held: Array) -> Array:
+        nonlocal found
+        found = found or owner_of(held) is owner
+        return held
+
+    _change(backward, compared, set())
+    return found
+
+
 def used_arrays(backward: Any, unused: Sequence[CodeType]) -> list[Array]:
     """The arrays that a call of the closure uses, if what it made of the code `unused` is never called.
 

@@ -31,6 +31,8 @@ from tallow.ops.table import Op
 from tallow.tensor import Tensor, wrap
 
 _new = Tensor.__new__
+F32, F64 = dtypes.float32.storage, dtypes.float64.storage
+NUMERIC = (Tensor, int, float, np.generic)
 
 
 class Prepared:
@@ -410,45 +412,47 @@ def _record_two(name: str, backward: Callable[..., Any], a: Tensor, b: Tensor | 
     made._requires_grad = True
 
 
-def binary_operator(op: Op) -> Callable[[Any, Any], Any]:
-    """`apply(op, a, b)` for use as an operator: quick for operands of one dtype, and NotImplemented for strangers."""
+def binary_operator(op: Op, plain: Callable[[Array, Array], Array] | None = None) -> Callable[[Any, Any], Any]:
+    """`apply(op, a, b)` for use as an operator: quick for floats of one dtype, and NotImplemented for strangers.
+
+    Args:
+        plain: computes the op's value alone, for two float arrays or an array and a number; a ufunc as a rule.
+    """
     function = op.function
+    value_of = plain or (lambda a, b: function(a, b)[0])
     takes_numbers = 1 in op.numbers
-    integers_stay = op.dtypes == "promote"
     ndarray = np.ndarray
     name = op.name
 
     def operator(self: Tensor, other: Any) -> Any:
         a = self.array
         dtype = a.dtype
+        if (dtype is not F32 and dtype is not F64) or type(a) is not ndarray:
+            return apply(op, self, other) if isinstance(other, NUMERIC) else NotImplemented
         if isinstance(other, Tensor):
             b = other.array
-            if b.dtype is not dtype or type(a) is not ndarray or type(b) is not ndarray:
-                return apply(op, self, other)
-            if (dtype.kind != "f" and not integers_stay) or dtype is F16 or dtype is BF16:
+            if b.dtype is not dtype or type(b) is not ndarray:
                 return apply(op, self, other)
             tracked = other._requires_grad or other._base is not None
-        elif type(other) is float or type(other) is int:
-            if dtype.kind != "f" or dtype is F16 or type(a) is not ndarray or not takes_numbers:
-                return apply(op, self, other)
+        elif type(other) is float or (type(other) is int and takes_numbers):
             b = other
-            other = None
             tracked = False
-        elif isinstance(other, int | float | np.generic):
-            return apply(op, self, other)
         else:
-            return NotImplemented
-        try:
-            value, backward = function(a, b)
-        except ValueError:
-            return apply(op, self, b if other is None else other)  # fails again, and says why
+            return apply(op, self, other) if isinstance(other, NUMERIC) else NotImplemented
         made = _new(Tensor)
-        made.array = value if type(value) is ndarray else np.asarray(value)
-        if mode.recording:
-            if (tracked or self._requires_grad or self._base is not None) and backward is not None:
-                _record_two(name, backward, self, other, made)
-        elif mode.inference:
-            made._inference = True
+        try:
+            if mode.recording and (tracked or self._requires_grad or self._base is not None):
+                value, backward = function(a, b)
+                made.array = value if type(value) is ndarray else np.asarray(value)
+                if backward is not None:
+                    _record_two(name, backward, self, None if b is other else other, made)
+            else:
+                value = value_of(a, b)
+                made.array = value if type(value) is ndarray else np.asarray(value)
+                if mode.inference:
+                    made._inference = True
+        except ValueError:
+            return apply(op, self, other)  # fails again, and says why
         return made
 
     operator.__name__ = operator.__qualname__ = op.name

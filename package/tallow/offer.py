@@ -6,6 +6,7 @@ end in one table, from which `tallow`, `tallow.nn.functional`, `tallow.linalg` a
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import wraps
 from types import CodeType
@@ -42,6 +43,20 @@ OPERATORS = {
     "__le__": "le",
     "__gt__": "gt",
     "__ge__": "ge",
+}
+# The value alone of those ops that are one ufunc, for when nothing is recorded.
+PLAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "rsub": lambda a, b: b - a,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
 }
 UNARY_OPERATORS = {"__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "__invert__": "bitwise_not"}
 # What an op is with its operands exchanged, where there is an op for that.
@@ -184,11 +199,12 @@ def _inplace(made: Op) -> Callable[[Tensor, Any], Tensor]:
 def offer_operators() -> None:
     for dunder, name in OPERATORS.items():
         made = OPS[name]
-        plain = binary_operator(made)
-        setattr(Tensor, dunder, plain)
+        setattr(Tensor, dunder, binary_operator(made, PLAIN.get(name)))
         if dunder not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
             exchanged = EXCHANGED.get(name)
-            reflected = _reflected(made) if exchanged is None else binary_operator(OPS[exchanged])
+            reflected = (
+                _reflected(made) if exchanged is None else binary_operator(OPS[exchanged], PLAIN.get(exchanged))
+            )
             setattr(Tensor, "__r" + dunder[2:], reflected)
             if name != "matmul":
                 setattr(Tensor, "__i" + dunder[2:], _inplace(made))

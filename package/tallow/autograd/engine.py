@@ -7,6 +7,7 @@ are rounded once, where they arrive.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from operator import attrgetter
 from types import FunctionType
 from typing import Any
@@ -46,6 +47,27 @@ def _leading_to(order: list[Node], wanted: set[tuple[int, int]]) -> set[int]:
     return useful
 
 
+class Pending:
+    """The nodes that a gradient has reached, and what has come of it.
+
+    A node can only get gradients from later ones, so the latest of those that wait is the one that is complete.
+
+    Attributes:
+        grads: the gradient of a node's output so far; a list where it has several outputs.
+        queue: a heap of (-sequence, node).
+    """
+
+    __slots__ = ("grads", "queue")
+
+    def __init__(self) -> None:
+        self.grads: dict[Node, Any] = {}
+        self.queue: list[tuple[int, Node]] = []
+
+    def start(self, node: Node, grad: Any) -> None:
+        self.grads[node] = grad
+        heappush(self.queue, (-node.sequence, node))
+
+
 class LeafGrad:
     """The gradient of a leaf as it grows. `owned` says that nobody else holds the array."""
 
@@ -80,17 +102,16 @@ def run_backward(
 
     Returns: leaf gradients by the leaf's id, and the wanted gradients of nodes' outputs.
     """
-    pending: dict[Node, Any] = {}  # the gradient of a node's output so far; a list where it has several outputs
+    pending = Pending()
     leaves: dict[int, LeafGrad] = {}
     caught: dict[tuple[int, int], Array] = {}
     for edge, g in roots:
         _deliver(edge, g, pending, leaves, False)
-    order = _reachable(edge for edge, _ in roots)
-    useful = None if wanted is None else _leading_to(order, wanted)
-    for node in order:
-        g = pending.pop(node, None)
-        if g is None:
-            continue
+    useful = None if wanted is None else _leading_to(_reachable(edge for edge, _ in roots), wanted)
+    grads, queue = pending.grads, pending.queue
+    while queue:
+        node = heappop(queue)[1]
+        g = grads.pop(node)
         outputs = node.outputs
         if node.hooks is not None:
             g = _run_node_hooks(node, g)
@@ -122,8 +143,12 @@ def run_backward(
             if type(edge) is Node:
                 if gi.shape != edge.shape or gi.dtype is not edge.dtype:
                     gi = fit(gi, edge.shape, edge.dtype)
-                known = pending.get(edge)
-                pending[edge] = gi if known is None else known + gi
+                known = grads.get(edge)
+                if known is None:
+                    grads[edge] = gi
+                    heappush(queue, (-edge.sequence, edge))
+                else:
+                    grads[edge] = known + gi
             else:
                 _deliver(edge, gi, pending, leaves, owned and gi.base is None)
         if not retain_graph:
@@ -131,14 +156,20 @@ def run_backward(
     return leaves, caught
 
 
-def _deliver(edge: Edge, g: Array, pending: dict[Node, Any], leaves: dict[int, LeafGrad], owned: bool) -> None:
+def _deliver(edge: Edge, g: Array, pending: Pending, leaves: dict[int, LeafGrad], owned: bool) -> None:
     """Add a gradient to what has arrived at an edge. `owned`: the array is nobody else's."""
     kind = type(edge)
     if kind is Node:
-        pending[edge] = pending[edge] + g if edge in pending else g
+        if edge in pending.grads:
+            pending.grads[edge] = pending.grads[edge] + g
+        else:
+            pending.start(edge, g)
     elif kind is Output:
+        node = edge.node
+        if node not in pending.grads:
+            pending.start(node, [None] * len(node.outputs))
+        slots = pending.grads[node]
         g = fit(g, edge.shape, edge.dtype)
-        slots = pending.setdefault(edge.node, [None] * len(edge.node.outputs))
         slots[edge.index] = g if slots[edge.index] is None else slots[edge.index] + g
     else:
         leaf = leaves.get(id(edge))

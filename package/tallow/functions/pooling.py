@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.apply import apply
-from tallow.errors import ShapeError
+from tallow.errors import ArgumentError, ShapeError
 from tallow.offer import offer
 from tallow.ops import pooling
 from tallow.ops.windows import IntOrInts, sizes
@@ -84,7 +84,7 @@ def _offer(dims: int) -> None:
         default = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(spatial, steps, kernel, pads, strict=True)]
         size = default if output_size is None else [int(n) for n in output_size][-dims:]
         if len(size) != dims or any(not d - s < n < d + s for n, d, s in zip(size, default, steps, strict=True)):
-            raise ShapeError(
+            raise ArgumentError(
                 f"{name}: invalid output_size {output_size}; expected {default}, give or take less than {steps}"
             )
         return apply(pooling.max_unpool, input, indices, dims, size)

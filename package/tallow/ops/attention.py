@@ -200,6 +200,9 @@ def scaled_dot_product_attention(
     Source:  Vaswani et al. 2017, arXiv:1706.03762, eq. 1; blocks and recomputation: Dao et al. 2022, arXiv:2205.14135
     """
     groups = _check(query, key, value, enable_gqa)
+    for mask in (bias, allowed):
+        if mask is not None:
+            _check_mask(mask, (*_lead(query, key, value, groups), query.shape[-2], key.shape[-2]))
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     boost = 1 / keep_probability if keep_probability else 0.0
 
@@ -234,6 +237,14 @@ def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> int:
             "which divides that of query"
         )
     return heads // kv_heads
+
+
+def _check_mask(mask: Array, scores: tuple[int, ...]) -> None:
+    fits = mask.ndim <= len(scores)
+    if not fits or any(n not in (1, m) for n, m in zip(mask.shape[::-1], scores[::-1], strict=False)):
+        raise ShapeError(
+            f"scaled_dot_product_attention: attn_mask {tuple(mask.shape)} does not broadcast to the scores {scores}"
+        )
 
 
 def _is_one_batch(query: Array, key: Array, value: Array, groups: int) -> bool:

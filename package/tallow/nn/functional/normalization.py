@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tallow.apply import apply
 from tallow.autograd import no_grad
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ArgumentError
 from tallow.offer import offer
 from tallow.ops.channel_normalization import (
     batch_norm_in_evaluation,
@@ -95,7 +95,9 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     Source:  Krizhevsky et al. 2012, "ImageNet Classification with Deep Convolutional Neural Networks", section 3.3
     """
     if input.ndim < 3:
-        raise ShapeError(f"local_response_norm: expected 3D or higher dimensionality input, got {tuple(input.shape)}")
+        raise ArgumentError(
+            f"local_response_norm: expected 3D or higher dimensionality input, got {tuple(input.shape)}"
+        )
     if not input.numel():
         return input
     n, c = input.array.shape[:2]

@@ -60,7 +60,7 @@ ZEROS = np.array([[0.0, 1.0, 0.0], [2.0, 3.0, 0.0], [0.0, 5.0, 2.0]])
 case("scatter_reduce", lambda m, x, i, s: x.scatter_reduce(1, i, s, "prod"), normal(*X), J, ZEROS)
 case(
     "scatter_reduce",
-    lambda m, x, i, s: (x * m.tensor([0.0, 1, 1, 0], dtype=x.dtype)).scatter_reduce(1, i, s, "prod"),
+    lambda m, x, i, s: (x * m.tensor([0.0, 1, 1, 0], dtype=x.dtype, device=x.device)).scatter_reduce(1, i, s, "prod"),
     normal(*X),
     J,
     ZEROS,

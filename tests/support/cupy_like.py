@@ -94,7 +94,9 @@ class Ufunc:
     def __getattr__(self, method: str) -> Any:
         if method == "outer":
             return guarded(method, self._ufunc.outer, None)
-        if self.name not in NAMES["ufunc_methods"].get(method, ()):
+        if method not in NAMES["ufunc_methods"]:
+            raise AttributeError(f"cupy.{self.name} has no {method!r}")
+        if self.name not in NAMES["ufunc_methods"][method]:
             raise LikeCupyError(f"cupy.{self.name}.{method} is not supported")
         if method == "at":
             return self._at

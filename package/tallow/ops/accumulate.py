@@ -41,14 +41,25 @@ def _add_rows(target: Array, index: Array, rows: Array) -> None:
         np.add.at(target.reshape(-1), places.reshape(-1), rows[start : start + step].reshape(-1))
 
 
+SIGN_BIT = np.uint64(1 << 63)
+
+
 def combine_at(reduction: str, target: Array, places: Array, values: Array) -> None:
     """target[places] combined with `values` by "sum", "prod", "amax" or "amin", in place, for flat `target`."""
     if reduction == "sum":
-        return add_at(target, (places,), values)
+        add_at(target, (places,), values)
+        return
     xp = array_module(target)
-    if xp is np or reduction != "prod":
-        combine = {"prod": "multiply", "amax": "maximum", "amin": "minimum"}[reduction]
-        return getattr(xp, combine).at(target, places, values)
+    combine = {"prod": "multiply", "amax": "maximum", "amin": "minimum"}[reduction]
+    if xp is np or (reduction != "prod" and target.dtype.kind == "f"):
+        getattr(xp, combine).at(target, places, values)
+        return
+    if reduction != "prod":
+        # CUDA compares few integers atomically, uint64 among them; with the sign bit flipped it has the order of int64.
+        keys = target.astype(np.int64).view(np.uint64) ^ SIGN_BIT
+        getattr(xp, combine).at(keys, places, values.astype(np.int64).view(np.uint64) ^ SIGN_BIT)
+        target[...] = (keys ^ SIGN_BIT).view(np.int64).astype(target.dtype)
+        return
     # CuPy has no multiply.at: multiply once for the first visit of each place, once for the second, ...
     flat, factors = places.reshape(-1), values.reshape(-1)
     order = xp.argsort(flat)

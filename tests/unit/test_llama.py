@@ -253,7 +253,8 @@ def test_both_layouts_of_pairs_are_permutations_of_each_other() -> None:
     order = [0, 2, 4, 6, 1, 3, 5, 7]
     neighbours = RotaryEmbedding(8, interleaved=True)(tl.from_numpy(x)).numpy()
     halves = RotaryEmbedding(8)(tl.from_numpy(np.ascontiguousarray(x[..., order]))).numpy()
-    np.testing.assert_array_equal(neighbours[..., order], halves)
+    # a kernel may fuse the multiplications and additions of one and not of the other
+    np.testing.assert_allclose(neighbours[..., order], halves, rtol=0, atol=1e-6)
 
 
 def test_rotary_scalings() -> None:

@@ -15,6 +15,7 @@ from tallow.autograd import (
     no_grad,
     set_grad_enabled,
 )
+from tallow.autograd.function import Function as _Function
 from tallow.creation import arange, as_tensor, empty, from_numpy, full, ones, tensor, zeros
 from tallow.devices import device
 from tallow.dtypes import (
@@ -54,6 +55,8 @@ from tallow.tensor import Tensor
 
 __version__ = "0.1.0"
 
+autograd.Function = _Function  # type: ignore[misc]  # put there from here: PyTorch has it there, and it is made of what stands above
+
 for _op in ops.OPS.values():
     offer_op(_op)
 offer_operators()
@@ -61,9 +64,11 @@ globals().update(OFFERED["tl"])
 
 LATER = ("generation", "io", "models", "nn", "text")  # imported when they are first asked for
 
+
 def __getattr__(name: str) -> Any:
     if name in LATER:
         return importlib.import_module(f"tallow.{name}")
     raise MissingNameError(
-        f"module 'tallow' has no attribute {name!r}", mend="it may be a name of PyTorch's that tallow does not have yet; see dir(tallow)"
+        f"module 'tallow' has no attribute {name!r}",
+        mend="it may be a name of PyTorch's that tallow does not have yet; see dir(tallow)",
     )

@@ -1,5 +1,7 @@
 """Automatic differentiation: a tape of closures."""
 
+from typing import TYPE_CHECKING
+
 from tallow.autograd.api import GradStore, backward, grad
 from tallow.autograd.gradcheck import gradcheck
 from tallow.autograd.modes import (
@@ -11,7 +13,11 @@ from tallow.autograd.modes import (
     set_grad_enabled,
 )
 
+if TYPE_CHECKING:
+    from tallow.autograd.function import Function as Function  # put here by `tallow`
+
 __all__ = [
+    "Function",
     "GradStore",
     "backward",
     "enable_grad",

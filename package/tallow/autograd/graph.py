@@ -45,7 +45,7 @@ class Node:
     hooks: dict[int, dict[int, Callable[[Array], Array | None]]] | None = None
 
     def name(self) -> str:
-        return "".join(word.capitalize() for word in self.op_name.split("_")) + "Backward0"
+        return "".join(word[:1].upper() + word[1:] for word in self.op_name.split("_")) + "Backward0"
 
     def __repr__(self) -> str:
         return f"<{self.name()}>"

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.support import places
+from support import places
 
 TYPESCRIPT = "typescript@7.0.2"
 

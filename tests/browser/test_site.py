@@ -19,8 +19,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from pyodide_lock import PyodideLockSpec
 from pyodide_lock.utils import add_wheels_to_spec
-from tests.browser.conftest import START_MS
 from support import places
+from tests.browser.conftest import START_MS
 
 from tallow.cli import site as site_module
 from tallow.cli.site import SiteError, build_site

@@ -100,20 +100,22 @@ def cross_entropy_of_classes(
     weight = _class_weight(weight, input)
     targets = _Targets("cross_entropy", input, target, weight, ignore_index)
     axis, valid, share = targets.axis, targets.valid, targets.share
-    log_sum = _log_sum_exp(input, axis)
+    highest, log_sum = _log_sum_exp(input, axis)
     hit = 1 - label_smoothing
     spread = label_smoothing / targets.classes
     class_weights = None if weight is None else weight.reshape(-1, *[1] * (input.ndim - axis - 1))
     total_weight = targets.classes if weight is None else weight.sum()
-    losses = (log_sum.squeeze(axis) - targets.pick(input)) * share * hit
+    losses = (log_sum.squeeze(axis) - (targets.pick(input) - highest.squeeze(axis))) * share * hit
     if label_smoothing:
-        weighted = (input if class_weights is None else input * class_weights).sum(axis=axis)
+        shifted = input - highest
+        weighted = (shifted if class_weights is None else shifted * class_weights).sum(axis=axis)
         losses += (log_sum.squeeze(axis) * total_weight - weighted) * spread
     loss, unit = reduced(xp.where(valid, losses, 0), share, reduction, "cross_entropy")
 
     def backward(g: Array) -> tuple[Array]:
         g = g * unit
-        d = input - log_sum
+        d = input - highest
+        d -= log_sum
         xp.exp(d, out=d)
         g_hit, g_spread = g * share * hit, g * valid * spread
         d *= xp.expand_dims(g_hit + g_spread * total_weight, axis)
@@ -125,12 +127,13 @@ def cross_entropy_of_classes(
     return loss, backward
 
 
-def _log_sum_exp(x: Array, axis: int) -> Array:
+def _log_sum_exp(x: Array, axis: int) -> tuple[Array, Array]:
+    """The maximum m, and log Σ exp(x - m): their sum would lose what digits the latter has beside a large m."""
     xp = array_module(x)
     highest = x.max(axis=axis, keepdims=True)
     shifted = x - highest
     xp.exp(shifted, out=shifted)
-    return xp.log(shifted.sum(axis=axis, keepdims=True)) + highest
+    return highest, xp.log(shifted.sum(axis=axis, keepdims=True))
 
 
 @op("")

@@ -145,3 +145,21 @@ def test_ctc_of_too_long_a_target_is_infinite_or_zero() -> None:
     loss.backward()
     assert loss.item() == 0
     assert not logits.grad.numpy().any()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, w: F.cross_entropy(x, tl.tensor([0, 1]), w),
+        lambda x, w: F.nll_loss(x, tl.tensor([0, 1]), w),
+        lambda x, w: F.multi_margin_loss(x, tl.tensor([0, 1]), weight=w),
+        lambda x, w: F.binary_cross_entropy_with_logits(x, tl.ones(2, 3), pos_weight=w),
+    ],
+)
+def test_a_weight_without_derivative_says_so(call: Any) -> None:
+    x, w = tl.zeros(2, 3, requires_grad=True), tl.ones(3, requires_grad=True)
+    with pytest.raises(tl.errors.GraphError, match="derivative"):
+        call(x, w)
+    call(x, w.detach())
+    with tl.no_grad():
+        call(x, w)

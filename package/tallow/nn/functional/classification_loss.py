@@ -11,7 +11,7 @@ from tallow.apply import apply
 from tallow.creation import tensor
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, DtypeError, ShapeError
-from tallow.nn.functional.loss import reduced, reduction_of
+from tallow.nn.functional.loss import check_constant, reduced, reduction_of
 from tallow.offer import offer
 from tallow.ops.cross_entropy import cross_entropy_of_classes, nll_loss_of_classes
 from tallow.ops.ctc import ctc
@@ -47,6 +47,7 @@ def cross_entropy(
         if ignore_index >= 0:
             raise ShapeError("cross_entropy: ignore_index is not supported for floating point target")
         return _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoothing)
+    check_constant("cross_entropy", "weight", weight)
     return apply(
         cross_entropy_of_classes, input, target, weight,
         ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing,
@@ -89,6 +90,7 @@ def nll_loss(
     Shapes:  as cross_entropy, with class indices
     """
     reduction = reduction_of(size_average, reduce, reduction)
+    check_constant("nll_loss", "weight", weight)
     return apply(nll_loss_of_classes, input, target, weight, ignore_index=ignore_index, reduction=reduction)
 
 

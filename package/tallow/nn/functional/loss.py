@@ -10,8 +10,9 @@ import math
 import warnings
 
 from tallow.apply import apply
+from tallow.autograd import is_grad_enabled
 from tallow.creation import tensor
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ArgumentError, GraphError, ShapeError
 from tallow.offer import offer
 from tallow.ops import losses
 from tallow.ops.table import Op
@@ -35,6 +36,12 @@ def reduced(values: Tensor, reduction: str, name: str) -> Tensor:
     if reduction == "none":
         return values
     raise ArgumentError(f"{name}: {reduction} is not a valid value for reduction", mend="use 'none', 'mean' or 'sum'")
+
+
+def check_constant(name: str, argument: str, value: Tensor | None) -> None:
+    """Raise for an argument that has no derivative, in PyTorch neither, and is asked for one."""
+    if value is not None and value.requires_grad and is_grad_enabled():
+        raise GraphError(f"{name}: the derivative for {argument!r} is not implemented", mend="pass it with .detach()")
 
 
 def check_same_size(name: str, input: Tensor, target: Tensor) -> None:
@@ -173,6 +180,7 @@ def binary_cross_entropy_with_logits(
     """
     name = "binary_cross_entropy_with_logits"
     check_same_size(name, input, target)
+    check_constant(name, "pos_weight", pos_weight)
     values = apply(losses.binary_cross_entropy_with_logits, input, target, pos_weight)
     if weight is not None:
         values = values * weight

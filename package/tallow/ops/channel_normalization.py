@@ -32,10 +32,11 @@ def check_channels(name: str, input: Array, *parameters: Array | None) -> None:
 
 
 def _affine(y: Array, weight: Array | None, bias: Array | None) -> Array:
+    """y ⊙ weight + bias, in the memory of y."""
     if weight is not None:
-        y = y * per_channel(weight, y.ndim)
+        y *= per_channel(weight, y.ndim)
     if bias is not None:
-        y = y + per_channel(bias, y.ndim)
+        y += per_channel(bias, y.ndim)
     return y
 
 
@@ -61,8 +62,11 @@ def batch_norm_in_training(
             mend="use a larger batch, or eval()",
         )
     has_bias = bias is not None
-    mean, var = input.mean(axis=axes), input.var(axis=axes)
-    y = _affine(standardize(input, eps, axes)[0], weight, bias)
+    mean = input.mean(axis=axes, keepdims=True)
+    y = input - mean
+    var = (y * y).mean(axis=axes, keepdims=True)
+    y *= 1 / array_module(input).sqrt(var + input.dtype.type(eps))
+    y = _affine(y, weight, bias)
 
     def backward(g: Array, *_: Array) -> tuple[object, ...]:
         normal, r = standardize(input, eps, axes)
@@ -73,7 +77,7 @@ def batch_norm_in_training(
             (lambda: g.sum(axis=axes)) if has_bias else None,
         )
 
-    return (y, mean, var), backward
+    return (y, mean.reshape(-1), var.reshape(-1)), backward
 
 
 @op("")

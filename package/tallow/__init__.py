@@ -55,7 +55,8 @@ from tallow.tensor import Tensor
 
 __version__ = "0.1.0"
 
-autograd.Function = _Function  # type: ignore[misc]  # put there from here: PyTorch has it there, and it is made of what stands above
+# PyTorch has it in autograd; here it is made of what stands above that package.
+autograd.Function = _Function  # type: ignore[misc]
 
 for _op in ops.OPS.values():
     offer_op(_op)

@@ -13,7 +13,7 @@ import dis
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from types import CellType, CodeType, ModuleType
 from typing import Any
 
@@ -143,6 +143,10 @@ def _change(x: Any, change: Callable[[Array], Array], seen: set[int]) -> Any:
     if inspect.isfunction(x):
         for cell in x.__closure__ or ():
             _change_cell(cell, change, seen)
+    elif isinstance(x, partial):
+        args, keywords = _change(x.args, change, seen), _change(x.keywords, change, seen)
+        _change(x.func, change, seen)
+        return x if args is x.args else partial(x.func, *args, **keywords)
     elif inspect.ismethod(x):
         _change(x.__self__, change, seen)
         _change(x.__func__, change, seen)

@@ -24,6 +24,13 @@ def test_cross_entropy_is_minus_log_softmax() -> None:
     np.testing.assert_allclose(F.cross_entropy(tl.tensor(x), tl.tensor(y)).item(), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [tl.int64, tl.int32, tl.uint8])
+def test_classes_may_come_in_the_integers_of_any_platform(dtype: tl.dtype) -> None:
+    x = tl.tensor(RNG.standard_normal((3, 4)))
+    expected = F.cross_entropy(x, tl.tensor([0, 3, 1])).item()
+    assert F.cross_entropy(x, tl.tensor([0, 3, 1], dtype=dtype)).item() == expected
+
+
 def test_cross_entropy_of_equal_logits_is_log_of_classes() -> None:
     assert F.cross_entropy(tl.zeros(5, 7), tl.zeros(5, dtype=tl.int64)).item() == pytest.approx(math.log(7))
 

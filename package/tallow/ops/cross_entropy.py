@@ -28,7 +28,7 @@ class _Targets:
                 "target (N), or input (N, C, d1, ...) and target (N, d1, ...)",
                 mend="bring the classes to dim 1, and give target as class indices",
             )
-        if target.dtype not in (np.int64, np.uint8):
+        if target.dtype not in (np.int64, np.int32, np.uint8):  # NumPy's own integers are int32 in a browser
             raise DtypeError(f"{name}: class indices must be int64, not {target.dtype}", mend="convert with .long()")
         self.classes = input.shape[axis]
         if weight is not None and weight.shape != (self.classes,):

@@ -51,7 +51,7 @@ def embedding(
         flat = input.reshape(-1)
         add_at(table, (flat,), g.reshape(flat.size, width))
         if scale_grad_by_freq:
-            table /= xp.maximum(xp.bincount(flat, minlength=rows), 1)[:, None].astype(g.dtype)
+            table /= xp.maximum(xp.bincount(flat.astype(np.intp), minlength=rows), 1)[:, None].astype(g.dtype)
         if padding_idx is not None:
             table[padding_idx] = 0
         return (table,)

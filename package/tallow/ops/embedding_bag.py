@@ -37,13 +37,15 @@ def embedding_bag(
         input, bags = input[kept], bags[kept]
     else:
         kept = slice(None)
-    sizes = xp.bincount(bags, minlength=count)
+    sizes = xp.bincount(bags.astype(np.intp), minlength=count)
     rows = weight[input]
 
     def into_table(d_rows: Array) -> Array:
         d = xp.zeros((table_rows, width), d_rows.dtype)
         if scale_grad_by_freq:  # each row by its own count; PyTorch's CPU code divides all rows by one row's
-            d_rows = d_rows / xp.bincount(input, minlength=table_rows)[input][:, None].astype(d_rows.dtype)
+            d_rows = d_rows / xp.bincount(input.astype(np.intp), minlength=table_rows)[input][:, None].astype(
+                d_rows.dtype
+            )
         add_at(d, (input,), d_rows)
         return d
 

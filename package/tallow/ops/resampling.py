@@ -33,7 +33,7 @@ class Taps:
         source, output, weight = self.index[used], outputs[used], self.weight[used]
         order = np.argsort(source, kind="stable")
         source, output, weight = source[order], output[order], weight[order]
-        counts = np.bincount(source, minlength=self.size)
+        counts = np.bincount(source.astype(np.intp), minlength=self.size)
         rank = np.arange(len(source)) - (np.cumsum(counts) - counts)[source]
         shape = (max(1, int(counts.max(initial=0))), self.size)
         index, weights = np.zeros(shape, np.int64), np.zeros(shape)

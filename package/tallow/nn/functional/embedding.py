@@ -131,10 +131,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """1 at the index that the tensor holds, 0 elsewhere, along a new last dim.
 
     Args:    num_classes: one more than the largest index if -1
-    Shapes:  tensor (*) of int64 -> (*, num_classes) of int64
+    Shapes:  tensor (*) of int64 or int32 -> (*, num_classes) of int64
     """
     indices = tensor.array
-    if indices.dtype != np.int64:
+    if indices.dtype not in (np.int64, np.int32):  # NumPy's own integers are int32 in a browser
         raise DtypeError(f"one_hot: only applicable to int64 tensors, not {tensor.dtype}", mend="convert with .long()")
     if not indices.size and num_classes <= 0:
         raise ShapeError("one_hot: can not infer total number of classes from empty tensor")

@@ -115,7 +115,7 @@ def multilabel_margin_loss(
 
 def _as_batch(name: str, input: Tensor, target: Tensor, target_dims: int) -> tuple[Tensor, Tensor]:
     """A sample alone as a batch of one."""
-    if target.array.dtype != np.int64:
+    if target.array.dtype not in (np.int64, np.int32):  # NumPy's own integers are int32 in a browser
         raise DtypeError(f"{name}: target must be int64, not {target.dtype}", mend="convert with .long()")
     if input.ndim not in (1, 2) or target.ndim != input.ndim - 1 + target_dims:
         raise ShapeError(

@@ -206,16 +206,15 @@ def scaled_dot_product_attention(
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     boost = 1 / keep_probability if keep_probability else 0.0
 
-    def call() -> _Attention:  # made again for backward: a closure's arrays must be its own for autograd to watch them
-        return _Attention(query, key, value, bias, allowed, keep, boost, is_causal, scale, groups)
+    call = _Attention(query, key, value, bias, allowed, keep, boost, is_causal, scale, groups)
 
     def backward(g: Array) -> tuple[object, ...]:
-        return *call().gradients(g), None if bias is None else lambda: call().bias_gradient(g)
+        return *call.gradients(g), None if bias is None else lambda: call.bias_gradient(g)
 
     plain = bias is None and allowed is None and keep is None and not is_causal
     if plain and query.ndim == 4 and query.shape[-2] == 1 and _is_one_batch(query, key, value, groups):
         return run("attention_decode", query, key, value, scale), backward
-    return call().value(), backward
+    return call.value(), backward
 
 
 def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> int:

@@ -7,9 +7,12 @@ from tallow.tensor import Tensor
 
 
 @offer("F")
-def normalize(input: Tensor, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12) -> Tensor:
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12, out: Tensor | None = None
+) -> Tensor:
     """x / max(‖x‖_p, eps), the norm taken along `dim`."""
-    return input / input.norm(p, dim, keepdim=True).clamp_min(eps)
+    value = input / input.norm(p, dim, keepdim=True).clamp_min(eps)
+    return value if out is None else out.copy_(value)
 
 
 @offer("tl F")

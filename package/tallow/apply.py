@@ -412,6 +412,13 @@ def _record_two(name: str, backward: Callable[..., Any], a: Tensor, b: Tensor | 
     made._requires_grad = True
 
 
+def as_operand(x: Any) -> Any:
+    """What stands beside a tensor at an operator: a tensor, a number, or a NumPy array as a tensor; else None."""
+    if isinstance(x, NUMERIC):
+        return x
+    return Tensor(x) if isinstance(x, np.ndarray) else None
+
+
 def binary_operator(op: Op, plain: Callable[[Array, Array], Array] | None = None) -> Callable[[Any, Any], Any]:
     """`apply(op, a, b)` for use as an operator: quick for floats of one dtype, and NotImplemented for strangers.
 
@@ -428,7 +435,8 @@ def binary_operator(op: Op, plain: Callable[[Array, Array], Array] | None = None
         a = self.array
         dtype = a.dtype
         if (dtype is not F32 and dtype is not F64) or type(a) is not ndarray:
-            return apply(op, self, other) if isinstance(other, NUMERIC) else NotImplemented
+            operand = as_operand(other)
+            return NotImplemented if operand is None else apply(op, self, operand)
         if isinstance(other, Tensor):
             b = other.array
             if b.dtype is not dtype or type(b) is not ndarray:
@@ -438,7 +446,8 @@ def binary_operator(op: Op, plain: Callable[[Array, Array], Array] | None = None
             b = other
             tracked = False
         else:
-            return apply(op, self, other) if isinstance(other, NUMERIC) else NotImplemented
+            operand = as_operand(other)
+            return NotImplemented if operand is None else apply(op, self, operand)
         made = _new(Tensor)
         try:
             if mode.recording and (tracked or self._requires_grad or self._base is not None):

@@ -12,7 +12,7 @@ from functools import wraps
 from types import CodeType
 from typing import Any, TypeVar
 
-from tallow.apply import apply, apply_inplace, binary_operator
+from tallow.apply import apply, apply_inplace, as_operand, binary_operator
 from tallow.autograd.modes import mode
 from tallow.dtypes import can_cast
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, GraphError, ShapeError
@@ -184,7 +184,8 @@ def offer_op(made: Op) -> Callable[..., Any]:
 
 def _reflected(made: Op) -> Callable[[Tensor, Any], Any]:
     def operator(self: Tensor, other: Any) -> Any:
-        return apply(made, other, self) if isinstance(other, int | float) else NotImplemented
+        operand = as_operand(other)
+        return NotImplemented if operand is None else apply(made, operand, self)
 
     return operator
 

@@ -6,6 +6,7 @@ The ops of a tensor are not here: `offer.py` hangs them on the class from the ta
 from __future__ import annotations
 
 import builtins
+import copy
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -173,6 +174,10 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
+    def __array_wrap__(self, array: Array, context: Any = None, return_scalar: builtins.bool = False) -> Tensor:
+        """What NumPy computes from tensors becomes a tensor again: np.sin(x)."""
+        return Tensor(np.asarray(array))
+
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
             raise GraphError("can't export a Tensor that requires grad", mend="use tensor.detach()")
@@ -239,19 +244,24 @@ class Tensor:
             raise GraphError("only leaf tensors can be deep-copied", mend="use tensor.detach().clone()")
         made = self._rebuild(self.array.copy(), self._requires_grad)
         memo[id(self)] = made
+        made.__dict__.update(copy.deepcopy(self._attributes(), memo))
         if self._grad is not None:
             made._grad = self._grad.__deepcopy__(memo)
         return made
 
+    def __copy__(self) -> Tensor:
+        """A leaf on the same memory."""
+        made = self._rebuild(self.array, self._requires_grad)
+        made.__dict__.update(self._attributes())
+        return made
+
+    def _attributes(self) -> dict[str, Any]:
+        """What a subclass or a user has set."""
+        return {name: value for name, value in self.__dict__.items() if name != "array" and not hasattr(Tensor, name)}
+
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        if self._node is not None:
-            raise GraphError("only leaf tensors can be pickled", mend="use tensor.detach()")
-        return _unpickle, (
-            type(self),
-            devices.backend_of(self.array).to_host(self.array),
-            str(self.device),
-            self._requires_grad,
-        )
+        host = devices.backend_of(self.array).to_host(self.array)
+        return _unpickle, (type(self), host, str(self.device), self.requires_grad), self._attributes()
 
     @classmethod
     def _rebuild(cls, array: Array, requires_grad: builtins.bool) -> Tensor:
@@ -290,6 +300,8 @@ class Tensor:
             raise GraphError("you can only change requires_grad flags of leaf variables", mend="use tensor.detach()")
         if requires_grad and not self.dtype.is_floating_point:
             raise DtypeError(f"only Tensors of floating point dtype can require gradients, not {self.dtype}")
+        if requires_grad and self._inference and not mode.inference:
+            raise GraphError("a tensor made in inference_mode cannot require gradients", mend="clone() it first")
         self._requires_grad = requires_grad
         return self
 
@@ -325,7 +337,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory without the history; unlike `detach()`, writes through it are not noticed by autograd."""
-        made = wrap(self.array)
+        made = self.detach()
         made._writes_noticed = False
         return made
 
@@ -342,7 +354,11 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory without the history."""
-        return wrap(self.array)
+        made = _new(Tensor)
+        made.array = self.array
+        if self._inference:
+            made._inference = True
+        return made
 
     def detach_(self) -> Tensor:
         self._node, self._requires_grad = None, False
@@ -471,6 +487,8 @@ def wrap(array: Array) -> Tensor:
     """A tensor of this very array, without a history."""
     made = _new(Tensor)
     made.array = array
+    if mode.inference:
+        made._inference = True
     return made
 
 

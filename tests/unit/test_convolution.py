@@ -82,3 +82,12 @@ def test_what_does_not_fit_is_refused(call: Any, message: str) -> None:
 def test_integers_are_refused() -> None:
     with pytest.raises(tl.errors.DtypeError):
         F.conv1d(tl.arange(6).reshape(1, 1, 6), tl.arange(2).reshape(1, 1, 2))
+
+
+def test_sizes_may_be_numpys_integers_and_nothing_else() -> None:
+    x, w = tensor(1, 4, 6, 6), tensor(3, 4, 3, 3)
+    expected = F.conv2d(x, w, stride=2).detach().numpy()
+    np.testing.assert_array_equal(F.conv2d(x, w, stride=(np.int32(2), np.int64(2))).detach().numpy(), expected)
+    for stride in (2.0, "2", True, None):
+        with pytest.raises(tl.errors.ArgumentTypeError, match="stride"):
+            F.conv2d(x, w, stride=stride)

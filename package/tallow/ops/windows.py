@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+import numpy as np
+
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentTypeError, ShapeError
@@ -23,9 +25,10 @@ def sizes(name: str, argument: str, value: IntOrInts, dims: int, at_least: int) 
 
     Raises: ArgumentTypeError, ArgumentError.
     """
-    values = tuple(value) if isinstance(value, tuple | list) else (value,)
-    if not all(isinstance(v, int) and not isinstance(v, bool) for v in values):
+    given = value if isinstance(value, tuple | list) else (value,)
+    if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in given):
         raise ArgumentTypeError(f"{name}: {argument} must be an int or {dims} ints, got {value!r}")
+    values = tuple(map(int, given))
     if len(values) not in (1, dims):
         raise ShapeError(f"{name}: {argument} must be an int or {dims} ints, got {value!r}")
     if min(values) < at_least:

@@ -5,6 +5,8 @@ Letters: T query positions, S key positions, N batch, D width, H heads, K = D / 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tallow.apply import apply
 from tallow.creation import zeros
 from tallow.errors import DtypeError, ShapeError
@@ -76,8 +78,11 @@ def multi_head_attention_forward(
         raise ShapeError(f"{NAME}: need attn_mask if specifying the is_causal hint")
     is_causal = is_causal and key_padding_mask is None and not need_weights
     masks = _masks(None if is_causal else attn_mask, key_padding_mask, (batch, num_heads, length, source))
-    weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else in_proj_weight
-    q, k, v = _project(query, key, value, weights, in_proj_bias)
+    if use_separate_proj_weight:
+        weights = [w for w in (q_proj_weight, k_proj_weight, v_proj_weight) if w is not None]
+    else:
+        weights = [] if in_proj_weight is None else [in_proj_weight]
+    q, k, v = _project((query, key, value), weights, in_proj_bias)
     if bias_k is not None and bias_v is not None:
         k, v = (apply(cat, [x, extra.expand(1, batch, -1)], 0) for x, extra in ((k, bias_k), (v, bias_v)))
         masks = [apply(pad, mask, (0, 1)) for mask in masks]
@@ -158,22 +163,16 @@ def _additive(mask: Tensor, like: Tensor) -> Tensor:
     return zeros(tuple(mask.shape), dtype=like.dtype, device=like.device).masked_fill(mask, float("-inf"))
 
 
-def _project(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    weights: tuple[Tensor | None, ...] | Tensor | None,
-    bias: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    if weights is None or (isinstance(weights, tuple) and None in [w if w is None else 0 for w in weights]):
-        raise ShapeError(f"{NAME}: the projection weights asked for by use_separate_proj_weight are None")
-    if isinstance(weights, Tensor) and query is key and key is value:
-        q, k, v = apply(linear, query, weights, bias).chunk(3, -1)
-        return q, k, v
-    parts = weights.chunk(3) if isinstance(weights, Tensor) else weights
+def _project(inputs: tuple[Tensor, Tensor, Tensor], weights: list[Tensor], bias: Tensor | None) -> Iterable[Tensor]:
+    """By three weights, or by one that holds all three, one above the other."""
+    if len(weights) not in (1, 3):
+        raise ShapeError(f"{NAME}: a projection weight is None that use_separate_proj_weight asks for")
+    query, key, value = inputs
+    if len(weights) == 1 and query is key and key is value:
+        return apply(linear, query, weights[0], bias).chunk(3, -1)
+    parts = weights if len(weights) == 3 else weights[0].chunk(3)
     biases = (None, None, None) if bias is None else bias.chunk(3)
-    q, k, v = (apply(linear, x, w, b) for x, w, b in zip((query, key, value), parts, biases, strict=True))
-    return q, k, v
+    return [apply(linear, x, w, b) for x, w, b in zip(inputs, parts, biases, strict=True)]
 
 
 def _split_heads(x: Tensor, heads: int) -> Tensor:

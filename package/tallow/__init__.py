@@ -63,7 +63,7 @@ for _op in ops.OPS.values():
 offer_operators()
 globals().update(OFFERED["tl"])
 
-LATER = ("generation", "io", "models", "nn", "text")  # imported when they are first asked for
+LATER = ("generation", "io", "models", "nn", "optim", "text")  # imported when they are first asked for
 
 
 def __getattr__(name: str) -> Any:

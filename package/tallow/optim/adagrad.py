@@ -1,0 +1,65 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tallow.devices import array_module
+from tallow.dtypes import Array
+from tallow.optim.moments import begin, count, descent
+from tallow.optim.optimizer import Group, Optimizer
+from tallow.optim.options import check_not_negative
+
+
+class Adagrad(Optimizer):
+    """Steps divided by the root of the sum of all squared gradients.
+
+    g = ∇ + weight_decay · p
+    s = s + g²
+    p = p - lr / (1 + (t - 1) · lr_decay) · g / (√s + eps)
+
+    Args:    as torch.optim.Adagrad; `foreach` and `fused` are taken and change nothing
+    Source:  Duchi, Hazan & Singer 2011, "Adaptive subgradient methods"
+    """
+
+    MOMENTS = ("sum",)
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: Any = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_not_negative(
+            lr=lr, lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value,
+            eps=eps,
+        )  # fmt: skip
+        defaults = {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
+        if not state:
+            begin(state, param, "sum")
+            state["sum"][...] = group["initial_accumulator_value"]
+        step = count(state)
+        grad = descent(param, grad, group)
+        total = state["sum"]
+        total += grad * grad
+        denominator = array_module(param).sqrt(total)
+        denominator += group["eps"]
+        change = grad / denominator
+        change *= float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+        param -= change

@@ -1,0 +1,81 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tallow import kernels
+from tallow.devices import array_module
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError
+from tallow.kernels import kernel
+from tallow.optim.optimizer import Group, Optimizer
+from tallow.optim.options import check_not_negative
+
+
+@kernel("sgd_step", "array")
+def sgd_step(
+    param: Array, grad: Array, buffer: Array | None, lr: float, momentum: float, dampening: float, weight_decay: float,
+    nesterov: bool, maximize: bool,
+) -> None:  # fmt: skip
+    """The formula of `SGD`, in place on `param` and `buffer`; no buffer means no momentum."""
+    if maximize:
+        grad = -grad
+    if weight_decay:
+        grad = grad + weight_decay * param
+    if buffer is not None:
+        buffer *= momentum
+        buffer += (1 - dampening) * grad if dampening else grad
+        grad = grad + momentum * buffer if nesterov else buffer
+    param -= lr * grad
+
+
+class SGD(Optimizer):
+    """Down the gradient, with momentum.
+
+    g = ∇ + weight_decay · p
+    b = momentum · b + (1 - dampening) · g                  b = g in the first step
+    p = p - lr · b,  or  p - lr · (g + momentum · b) with nesterov
+
+    Args:    as torch.optim.SGD; `foreach` and `fused` are taken and change nothing
+    Source:  Sutskever et al. 2013, "On the importance of initialization and momentum in deep learning"
+    """
+
+    MOMENTS = ("momentum_buffer",)
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: Any = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
+        defaults = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
+        momentum, dampening = group["momentum"], group["dampening"]
+        buffer = None
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = array_module(param).zeros_like(param)
+                dampening = 0
+        kernels.run(
+            "sgd_step", param, grad, buffer, float(group["lr"]), momentum, dampening, group["weight_decay"],
+            group["nesterov"], group["maximize"],
+        )  # fmt: skip

@@ -28,6 +28,7 @@ case("conv1d", functional("conv1d", groups=4, padding=2), x1, normal(8, 1, 3), n
 case("conv1d", functional("conv1d"), x1[0], normal(6, 4, 3), normal(6))
 case("conv1d", functional("conv1d", stride=(2,), padding=(1,), dilation=(1,)), x1, normal(6, 4, 1))
 case("conv1d", functional("conv1d"), normal(0, 4, 5), normal(6, 4, 3))
+case("conv1d", functional("conv1d", groups=4), normal(0, 4, 5), normal(8, 1, 3))
 case("conv1d", lambda m, x, w, b: m.conv1d(x, w, b, 2, 1, 1, 1), x1, normal(6, 4, 3), normal(6))
 case("conv2d", functional("conv2d"), x2, normal(6, 4, 3, 2), normal(6))
 case("conv2d", functional("conv2d", stride=(2, 1), padding=(1, 2)), x2, normal(6, 4, 3, 3))

@@ -47,7 +47,9 @@ def test_all_ignored_is_nan_as_a_mean_and_zero_as_a_sum() -> None:
     x, y = tl.zeros(2, 3, requires_grad=True), tl.tensor([-100, -100])
     assert math.isnan(F.cross_entropy(x, y).item())
     assert F.cross_entropy(x, y, reduction="sum").item() == 0
-    F.cross_entropy(x, y, reduction="sum").backward()
+    for options in ({}, {"reduction": "sum"}, {"label_smoothing": 0.1}):
+        F.cross_entropy(x, y, **options).backward()
+    F.nll_loss(x, y).backward()
     assert not x.grad.numpy().any()
 
 

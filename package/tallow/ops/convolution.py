@@ -113,7 +113,7 @@ class _Map(NamedTuple):
         return y.reshape(len(x), len(w), *self.out)
 
     def _depthwise_d_x(self, g: Array, w: Array, spatial: Sizes) -> Array:
-        g = g.reshape(len(g), self.groups, -1, *self.out)
+        g = self._by_channel(g)
         d = array_module(g).zeros((len(g), self.groups, *spatial), g.dtype)
         for place, slices in self._places():
             d[(..., *slices)] += (g * self._at(w, place)).sum(axis=2)
@@ -121,12 +121,16 @@ class _Map(NamedTuple):
 
     def _depthwise_d_w(self, x: Array, g: Array, shape: Sizes) -> Array:
         xp = array_module(g)
-        g = g.reshape(len(g), self.groups, -1, *self.out)
+        g = self._by_channel(g)
         d = xp.empty((self.groups, g.shape[2], *self.kernel), g.dtype)
         spatial = "xyz"[: len(self.out)]
         for place, slices in self._places():
             d[(..., *place)] = xp.einsum(f"nc{spatial},ncm{spatial}->cm", x[(..., *slices)], g)
         return d.reshape(shape)
+
+    def _by_channel(self, g: Array) -> Array:
+        """(N, O, *out) -> (N, C, O / C, *out)"""
+        return g.reshape(len(g), self.groups, g.shape[1] // self.groups, *self.out)
 
     def _at(self, w: Array, place: tuple[int, ...]) -> Array:
         """A depthwise weight at one place of the kernel, (C, O / C, 1, ...)."""

@@ -117,7 +117,7 @@ def cross_entropy_of_classes(
         d = input - highest
         d -= log_sum
         xp.exp(d, out=d)
-        g_hit, g_spread = g * share * hit, g * valid * spread
+        g_hit, g_spread = (xp.where(valid, g * part, 0) for part in (share * hit, spread))
         d *= xp.expand_dims(g_hit + g_spread * total_weight, axis)
         targets.add(d, -g_hit)
         if label_smoothing:
@@ -152,7 +152,7 @@ def nll_loss_of_classes(
 
     def backward(g: Array) -> tuple[Array]:
         d = xp.zeros(shape, g.dtype)
-        targets.add(d, -g * unit * targets.share)
+        targets.add(d, xp.where(targets.valid, -g * unit * targets.share, 0))
         return (d,)
 
     return loss, backward

@@ -62,7 +62,7 @@ def _sides(input: Array, pad: Sequence[int], mode: str) -> list[tuple[int, int, 
                 f"pad: padding ({before}, {after}) of dim {axis} is too much for {mode!r} and input "
                 f"{tuple(input.shape)}; at most {most} on each side"
             )
-        if size + before + after < (mode in ("reflect", "replicate")):
+        if size + min(before, 0) + min(after, 0) < 0 or size + before + after < (mode in ("reflect", "replicate")):
             raise ShapeError(f"pad: padding {pad} leaves nothing of dim {axis} of input {tuple(input.shape)}")
     return [side for side in sides if side[1] or side[2]]
 

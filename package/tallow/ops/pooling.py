@@ -7,6 +7,7 @@ fall to the element that comes first in memory, as in PyTorch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from tallow.errors import DtypeError, ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.expect import expect_float
 from tallow.ops.resampling import even_windows, mean_taps
+from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Index, Result, op
 from tallow.ops.windows import IntOrInts, sizes
 
@@ -94,7 +96,7 @@ def axes_of(
     axes = []
     for i, (k, s, p, d) in enumerate(zip(kernel, steps, pads, apart, strict=True)):
         size = shape[i - dims]
-        if p > (d * (k - 1) + 1) // 2:
+        if p > k // 2:
             raise ShapeError(f"{name}: padding {pads} should be at most half of the kernel size {kernel}")
         room = size + 2 * p - d * (k - 1) - 1
         out = (-(-room // s) if ceil_mode else room // s) + 1
@@ -229,8 +231,8 @@ def _scatter_backward(shape: tuple[int, ...], dims: int, place: Array) -> Any:
 
 def _flat_places(place: Array, shape: tuple[int, ...], dims: int) -> Array:
     """Places in the flattened last `dims` dims as places in the whole flattened array."""
-    planes = place.reshape(int(np.prod(shape[:-dims])), -1)
-    size = int(np.prod(shape[-dims:]))
+    planes = as_rows(place, dims)
+    size = math.prod(shape[-dims:])
     return planes + array_module(place).arange(len(planes), dtype=np.int64)[:, None] * size
 
 
@@ -243,7 +245,7 @@ def max_unpool(input: Array, indices: Index, dims: int, output_size: Sequence[in
     if indices.shape != input.shape:
         raise ShapeError(f"{name}: indices {tuple(indices.shape)} and input {tuple(input.shape)} differ")
     shape = (*input.shape[:-dims], *output_size)
-    size = int(np.prod(output_size))
+    size = math.prod(output_size)
     if indices.size and not (int(indices.min()) >= 0 and int(indices.max()) < size):
         raise ShapeError(f"{name}: an index lies outside the output of size {tuple(output_size)}")
     flat = _flat_places(indices, shape, dims)

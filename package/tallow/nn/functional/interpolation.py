@@ -100,6 +100,8 @@ def _taps(mode: str, size: int, out: int, factor: float | None, align_corners: b
         return kinds.nearest(size, out, step, exact=mode == "nearest-exact")
     if align_corners:
         step = (size - 1) / (out - 1) if out > 1 else 0.0
+    if antialias and size == out:  # PyTorch leaves out the pass, whatever the scale that the size was rounded from
+        return kinds.nearest(size, out, 1.0, exact=False)
     if antialias:
         return kinds.smooth(size, out, step, *SMOOTH[mode])
     return (kinds.cubic if mode == "bicubic" else kinds.linear)(size, out, step, align_corners)

@@ -265,12 +265,12 @@ def apply(op: Op, *args: Any, **kwargs: Any) -> Any:
     if op.view:
         for index, output in enumerate(outputs):
             _note_view(op, ready, output, index if several else None)
-    if mode.recording:
-        if backward is not None and any(t is not None and (t._requires_grad or t._base is not None) for t in tensors):
-            _record(op.name, backward, tensors, outputs)
-    elif mode.inference:
-        for output in outputs:
-            output._inference = True
+    if (
+        mode.recording
+        and backward is not None
+        and any(t is not None and (t._requires_grad or t._base is not None) for t in tensors)
+    ):
+        _record(op.name, backward, tensors, outputs)
     if not several:
         return outputs[0]
     return tuple(outputs) if op.result is None else op.result(*outputs)
@@ -294,6 +294,8 @@ def _note_view(op: Op, ready: Prepared, output: Tensor, index: int | None) -> No
         return
     output._base = source if source._base is None else source._base
     output._base_node = output._base._node
+    if output._inference is not source._inference:
+        output._inference = source._inference
     if mode.recording:
         _, *rest = ready.call
         kwargs = ready.kwargs
@@ -329,7 +331,7 @@ def _one_of(backward: Any, values: Sequence[Array], index: int) -> Callable[[Arr
 def _record(
     name: str, backward: Callable[..., Any], tensors: Sequence[Tensor | None], outputs: Sequence[Tensor]
 ) -> None:
-    """Put the op on the tape, if any operand turns out to need a gradient."""
+    """Put the op on the tape, if any operand turns out to need a gradient and any output can have one."""
     edges = [None if t is None else edge_to(t) for t in tensors]
     if not any(edge is not None for edge in edges):
         return
@@ -342,8 +344,10 @@ def _record(
         return
     if len(outputs) == 1:
         array = outputs[0].array
-        outputs[0]._node = make_node(name, backward, edges, array.shape, gradient_dtype(array))
-        outputs[0]._requires_grad = True
+        dtype = gradient_dtype(array)
+        if dtype.kind == "f":
+            outputs[0]._node = make_node(name, backward, edges, array.shape, dtype)
+            outputs[0]._requires_grad = True
         return
     node = make_node(name, backward, edges, (), gradient_dtype(outputs[0].array))
     node.outputs = [(y.array.shape, gradient_dtype(y.array)) for y in outputs]
@@ -360,9 +364,8 @@ def apply_inplace(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """
     name = op.name + "_"
     ready = Prepared(op, (target, *args), kwargs)
-    recording = mode.recording and any(t is not None and t.requires_grad for t in ready.tensors)
-    if recording:
-        check_inplace(target, name)
+    recording = mode.recording and writes_history(target, ready.tensors)
+    check_inplace(target, name, recording)
     value, backward = compute(op, ready)
     _write(name, target, value, backward if recording else None)
     note_write(target)
@@ -373,6 +376,14 @@ def apply_inplace(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             edges = [None if t is None else edge_to(t) for t in ready.tensors]
             rebase(target, name, backward, edges)
     return target
+
+
+def writes_history(target: Tensor, tensors: Sequence[Tensor | None]) -> bool:
+    """Whether a gradient may flow through a write: into what is written over, or out of what is written there."""
+    base = target._base
+    if base is not None and base._requires_grad:  # though the view of it may have been made unrecorded
+        return True
+    return gradient_dtype(target.array).kind == "f" and any(t is not None and t.requires_grad for t in tensors)
 
 
 def _write(name: str, target: Tensor, value: Any, backward: Any) -> None:

@@ -48,7 +48,7 @@ class Tensor:
     _inference = False
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _post_hooks: dict[int, Callable[[Tensor], None]] | None = None
-    _retains_grad = False
+    _retained: RemovableHandle | None = None  # of the hook that keeps the gradient of a tensor that is no leaf
 
     __array_priority__ = 1000  # so that numpy_array + tensor asks the tensor
     __hash__ = object.__hash__
@@ -379,9 +379,13 @@ class Tensor:
         """Keep the gradient of a tensor that is not a leaf in `.grad` too."""
         if not self.requires_grad:
             raise GraphError("can't retain_grad on a Tensor that does not require grad")
-        if self._node is None or self._retains_grad:
-            return
-        self._retains_grad = True
+        if self._node is not None and self._retained is None:
+            self._keep_grad()
+
+    def _keep_grad(self) -> None:
+        """Keep the gradient of what the tensor is now, no longer of what it was before it was written in place."""
+        if self._retained is not None:
+            self._retained.remove()
         kept = ref(self)
 
         def keep(g: Array) -> None:
@@ -389,18 +393,19 @@ class Tensor:
             if tensor is not None:
                 tensor._accumulate(g, owned=False)
 
-        _add_node_hook(self._node, keep)
+        assert self._node is not None
+        self._retained = _add_node_hook(self._node, keep)
 
     @property
     def retains_grad(self) -> builtins.bool:
-        return self._retains_grad
+        return self._retained is not None
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook` with the gradient of this tensor each time it is computed; what it returns takes its place."""
         if not self.requires_grad:
             raise GraphError("cannot register a hook on a tensor that doesn't require gradient")
         if self._node is not None:
-            return _add_node_hook(self._node, lambda g: _array_or_none(hook(wrap(_array_of(g)))))
+            return _add_node_hook(self._node, lambda g: _run_hook(hook, wrap(_array_of(g))).array)
         if self._hooks is None:
             self._hooks = {}
         return RemovableHandle(self._hooks, hook)
@@ -415,8 +420,7 @@ class Tensor:
 
     def _run_hooks(self, grad: Tensor) -> Tensor:
         for hook in list((self._hooks or {}).values()):
-            replaced = hook(grad)
-            grad = grad if replaced is None else replaced
+            grad = _run_hook(hook, grad)
         return grad
 
     def _like(self, g: Array) -> Tensor:
@@ -501,8 +505,18 @@ def _unpickle(cls: type[Tensor], array: Array, device: str, requires_grad: bool)
     return cls._rebuild(devices.move(array, devices.device(device)), requires_grad)
 
 
-def _array_or_none(tensor: Tensor | None) -> Array | None:
-    return None if tensor is None else tensor.array
+def _run_hook(hook: Callable[[Tensor], Tensor | None], grad: Tensor) -> Tensor:
+    """The gradient, or what the hook puts in its place."""
+    replaced = hook(grad)
+    if replaced is None:
+        return grad
+    if not isinstance(replaced, Tensor):
+        raise ArgumentTypeError(f"a hook must return a Tensor or None, not {type(replaced).__name__}")
+    if replaced.array.shape != grad.array.shape:
+        raise GraphError(
+            f"a hook has changed the shape of a gradient, from {tuple(grad.shape)} to {tuple(replaced.shape)}"
+        )
+    return replaced
 
 
 class RemovableHandle:

@@ -105,25 +105,31 @@ def backward(
         tensors: one Tensor or several.
         grad_tensors: the gradient to start from at each; may be left out where it has one element.
         retain_graph: keep the saved values, so that backward can run again.
-        inputs: fill `.grad` of these leaves only.
+        inputs: fill `.grad` of these tensors only, leaves or not.
 
     Raises: GraphError if an output does not require grad, the graph was freed, or a saved value was overwritten.
     """
     _refuse_create_graph(create_graph)
     tensors = tuple(tensors) if isinstance(tensors, list | tuple) else (tensors,)
     roots = [_root(t, g) for t, g in zip(tensors, _as_tuple(grad_tensors, len(tensors)), strict=True)]
-    wanted = None
+    chosen: dict[tuple[int, int], Any] | None = None
     if inputs is not None:
         inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
-        wanted = {(id(t), 0) for t in inputs}
+        if not inputs:
+            raise ArgumentError("backward: inputs is empty", mend="leave it out to fill .grad of all leaves")
+        chosen = dict(zip(_places_of(inputs, "backward"), inputs, strict=True))
     token = hush()
     try:
-        leaves, _ = run_backward(roots, bool(retain_graph), wanted)
+        leaves, caught = run_backward(roots, bool(retain_graph), None if chosen is None else set(chosen))
         store = GradStore()
         with no_grad():
             for found in leaves.values():
-                if wanted is None or (id(found.leaf), 0) in wanted:
+                if chosen is None or (id(found.leaf), 0) in chosen:
                     store.insert(found.leaf, found.leaf._accumulate(found.array, found.owned))
+            for place, tensor in () if chosen is None else chosen.items():
+                if place in caught:
+                    g = caught[place]
+                    store.insert(tensor, tensor._like(g) if tensor.retains_grad else tensor._accumulate(g, owned=False))
         return store
     finally:
         restore(token)
@@ -146,14 +152,7 @@ def grad(
     outputs = tuple(outputs) if isinstance(outputs, list | tuple) else (outputs,)
     inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
     roots = [_root(t, g) for t, g in zip(outputs, _as_tuple(grad_outputs, len(outputs)), strict=True)]
-    places = []
-    for i, t in enumerate(inputs):
-        edge = edge_to(t)
-        if edge is None:
-            raise GraphError(
-                f"grad: input {i} does not require grad", mend="call requires_grad_() on it before computing"
-            )
-        places.append(place_of(edge))
+    places = _places_of(inputs, "grad")
     token = hush()
     try:
         leaves, caught = run_backward(roots, bool(retain_graph), set(places))
@@ -177,6 +176,19 @@ def grad(
             )
         result.append(tensor._run_hooks(tensor._like(array)) if tensor._node is None else tensor._like(array))
     return tuple(result)
+
+
+def _places_of(inputs: tuple[Any, ...], name: str) -> list[tuple[int, int]]:
+    """Where the gradients of these tensors arrive."""
+    places = []
+    for i, t in enumerate(inputs):
+        edge = edge_to(t)
+        if edge is None:
+            raise GraphError(
+                f"{name}: input {i} does not require grad", mend="call requires_grad_() on it before computing"
+            )
+        places.append(place_of(edge))
+    return places
 
 
 def _refuse_create_graph(create_graph: bool) -> None:

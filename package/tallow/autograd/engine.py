@@ -127,19 +127,21 @@ def run_backward(
                 f"{node.name()}: trying to backward through the graph a second time; its saved values are freed",
                 mend="call backward(retain_graph=True) the first time",
             )
-        results = backward(g) if outputs is None else backward(*_materialize(node, g))
+        given = (g,) if outputs is None else tuple(_materialize(node, g))
+        results = backward(*given)
         if writes.last > node.sequence:
             check_writes(node, results)
         for edge, gi in zip(node.edges, results):  # noqa: B905 - `strict` would cost a tenth of the loop
             if edge is None or gi is None:
                 continue
-            owned = True
+            if useful is not None and wanted is not None:
+                place = place_of(edge)
+                if place not in wanted and place[0] not in useful:
+                    continue
             if type(gi) is FunctionType:
                 gi = gi()
                 if gi is None:
                     continue
-            elif gi is g or sum(r is gi for r in results) > 1:
-                owned = False
             if type(edge) is Node:
                 if gi.shape != edge.shape or gi.dtype is not edge.dtype:
                     gi = fit(gi, edge.shape, edge.dtype)
@@ -150,7 +152,8 @@ def run_backward(
                 else:
                     grads[edge] = known + gi
             else:
-                _deliver(edge, gi, pending, leaves, owned and gi.base is None)
+                shared = any(gi is x for x in given) or sum(r is gi for r in results) > 1
+                _deliver(edge, gi, pending, leaves, owned=gi.base is None and not shared)
         if not retain_graph:
             node.backward = None
     return leaves, caught

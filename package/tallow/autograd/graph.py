@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tallow.autograd.modes import mode
 from tallow.autograd.views import Layout
 from tallow.autograd.writes import last_write, note, used_arrays
 from tallow.dtypes import BF16, F16, Array
@@ -113,6 +114,8 @@ def refresh_view(tensor: Any) -> None:
     tensor._node = make_node("as_view", lambda g: (to_base(g),), (edge_to(base),), array.shape, gradient_dtype(array))
     tensor._requires_grad = True
     tensor._base_node = base._node
+    if tensor._retained is not None:
+        tensor._keep_grad()
 
 
 def rebase(tensor: Any, op_name: str, backward: Callable[..., tuple[Any, ...]], edges: list[Edge | None]) -> None:
@@ -124,6 +127,8 @@ def rebase(tensor: Any, op_name: str, backward: Callable[..., tuple[Any, ...]], 
     if base is None:
         array = tensor.array
         tensor._node = make_node(op_name, backward, edges, array.shape, gradient_dtype(array))
+        if tensor._retained is not None:
+            tensor._keep_grad()
     else:
         view, layout = tensor._view, Layout(base.array)
 
@@ -141,18 +146,22 @@ def rebase(tensor: Any, op_name: str, backward: Callable[..., tuple[Any, ...]], 
             op_name, backward_through_base, [edge_to(base), *edges[1:]], array.shape, gradient_dtype(array)
         )
         base._requires_grad = True
+        if base._retained is not None:
+            base._keep_grad()
         refresh_view(tensor)
     tensor._requires_grad = True
 
 
-def check_inplace(tensor: Any, op_name: str) -> None:
-    """Refuse in-place ops whose gradient cannot be defined."""
-    base = tensor._base
-    if tensor._inference:
+def check_inplace(tensor: Any, op_name: str, recording: bool = True) -> None:
+    """Refuse writes to tensors made in inference_mode outside of it, and those whose gradient cannot be defined."""
+    if tensor._inference and not mode.inference:
         raise GraphError(
-            f"{op_name}: a tensor made in inference_mode cannot be written by a recorded op",
-            mend="clone it outside of inference_mode, or make it under no_grad instead",
+            f"{op_name}: a tensor made in inference_mode cannot be changed in place outside of it",
+            mend="clone() it first",
         )
+    if not recording:
+        return
+    base = tensor._base
     if tensor._requires_grad and tensor._node is None:
         raise GraphError(
             f"{op_name}: a leaf Variable that requires grad is being used in an in-place operation",

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tallow import devices
-from tallow.apply import apply, apply_inplace, check_writable
-from tallow.autograd.graph import note_write
+from tallow.apply import apply, apply_inplace, check_writable, writes_history
+from tallow.autograd.graph import check_inplace, note_write
 from tallow.autograd.modes import mode
 from tallow.creation import tensor
 from tallow.dtypes import Array
@@ -209,8 +209,9 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
         )
     if not value.ndim:
         value = convert(value, None, target.device)
-    if mode.recording and (target.requires_grad or value.requires_grad):
+    if mode.recording and writes_history(target, (target, value)):
         return apply_inplace(index_put, target, arrays, value, accumulate)
+    check_inplace(target, "index_put_", recording=False)
     check_writable(target, "index_put_")
     try:
         put_into(target.array, full_index(target.array, arrays, "index_put_"), value.array, accumulate)

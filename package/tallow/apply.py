@@ -25,7 +25,7 @@ from tallow.autograd.modes import mode
 from tallow.autograd.views import View
 from tallow.autograd.writes import holds, owner_of, unshare
 from tallow.dtypes import BF16, F16, HALVES, Array
-from tallow.errors import ArgumentTypeError, DeviceError, DtypeError, GraphError, ShapeError, TallowError
+from tallow.errors import ArgumentTypeError, DeviceError, DimensionError, DtypeError, GraphError, ShapeError, TallowError
 from tallow.ops.quiet import hush, restore
 from tallow.ops.table import Op
 from tallow.tensor import Tensor, wrap
@@ -231,7 +231,9 @@ def compute(op: Op, ready: Prepared) -> tuple[Any, Any]:
         raise
     except TypeError as error:
         raise ArgumentTypeError(_failure(op, ready, error)) from error
-    except (ValueError, IndexError, OverflowError, np.linalg.LinAlgError) as error:
+    except IndexError as error:
+        raise DimensionError(_failure(op, ready, error)) from error
+    except (ValueError, OverflowError, np.linalg.LinAlgError) as error:
         raise ShapeError(_failure(op, ready, error)) from error
     finally:
         restore(token)
@@ -257,14 +259,16 @@ def apply(op: Op, *args: Any, **kwargs: Any) -> Any:
 
     Raises: ShapeError, DtypeError, DeviceError, ArgumentTypeError with the op's name and its operands.
     """
+    if op.view and not kwargs and op.required <= len(args) and isinstance(args[0], Tensor):
+        return _apply_view(op, *args)
     ready = Prepared(op, args, kwargs)
     value, backward = compute(op, ready)
     tensors = ready.tensors
     several = isinstance(value, tuple | list)
     outputs = [_output(v, tensors) for v in (value if several else (value,))]
-    if op.view:
+    if op.view and tensors[0] is not None:
         for index, output in enumerate(outputs):
-            _note_view(op, ready, output, index if several else None)
+            _note_view(op, tensors[0], ready.call[1:], ready.kwargs, output, index if several else None)
     if (
         mode.recording
         and backward is not None
@@ -287,18 +291,45 @@ def _output(value: Any, tensors: Sequence[Tensor | None]) -> Tensor:
     return wrap(value)
 
 
-def _note_view(op: Op, ready: Prepared, output: Tensor, index: int | None) -> None:
+def _apply_view(op: Op, source: Tensor, *args: Any) -> Any:
+    """`apply` for view ops called by position, which neither convert nor compute anything: twice as quick."""
+    spread = op.spread
+    if spread is not None and len(args) >= spread and not isinstance(args[spread - 1], tuple | list):
+        args = (*args[: spread - 1], args[spread - 1 :])
+    array = source.array
+    try:
+        value, backward = op.function(array, *args)
+    except TallowError:
+        raise
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        known = {TypeError: ArgumentTypeError, IndexError: DimensionError}
+        raise known.get(type(error), ShapeError)(f"{op.name}: {error}; operand: {tuple(array.shape)} {source.dtype.name}") from error
+    several = isinstance(value, tuple)
+    outputs = []
+    for index, part in enumerate(value if several else (value,)):
+        output = wrap(part if part is not array else part[...])
+        _note_view(op, source, args, NO_KEYWORDS, output, index if several else None)
+        outputs.append(output)
+    if backward is not None and mode.recording and (source._requires_grad or source._base is not None):
+        _record(op.name, backward, (source,), outputs)
+    return tuple(outputs) if several else outputs[0]
+
+
+NO_KEYWORDS: dict[str, Any] = {}
+
+
+def _note_view(
+    op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any], output: Tensor, index: int | None
+) -> None:
     """Tell a view from which base it was made, and how. `index` says which output it is of an op with several."""
-    source = ready.tensors[0]
-    if source is None or owner_of(source.array) is not owner_of(output.array):
+    array, base = source.array, output.array.base
+    if base is None or (base is not array and base is not array.base and owner_of(array) is not owner_of(output.array)):
         return
     output._base = source if source._base is None else source._base
     output._base_node = output._base._node
     if output._inference is not source._inference:
         output._inference = source._inference
     if mode.recording:
-        _, *rest = ready.call
-        kwargs = ready.kwargs
 
         def make(array: Array) -> tuple[Array, Callable[[Array], Array]]:
             value, backward = op.function(array, *rest, **kwargs)

@@ -139,7 +139,7 @@ def _array(item: Any, x: Array) -> Array:
         )
     if array.dtype == np.uint8:
         array = array.astype(np.bool_)
-    if array.dtype not in (np.int64, np.int32, np.bool_):
+    if array.dtype not in PLACES:
         raise DimensionError(f"tensors used as indices must be of int64, int32, uint8 or bool, not {array.dtype}")
     if type(array) is not type(x):
         if not isinstance(array, np.ndarray):
@@ -148,9 +148,32 @@ def _array(item: Any, x: Array) -> Array:
     return array
 
 
+def _simple(index: Any) -> tuple[Any, ...] | None:
+    """A basic index as NumPy takes it, if it holds nothing that has to be converted first."""
+    items = index if type(index) is tuple else (index,)
+    has_ellipsis = False
+    for item in items:
+        kind = type(item)
+        if kind is int or item is None:
+            continue
+        if kind is slice and (item.step is None or (type(item.step) is int and item.step > 0)):
+            continue
+        if item is Ellipsis and not has_ellipsis:
+            has_ellipsis = True
+            continue
+        return None
+    return items if has_ellipsis else (*items, ...)  # with an Ellipsis NumPy makes a view even of one element
+
+
 @offer("Tensor")
 def __getitem__(input: Tensor, index: Any) -> Tensor:
     """x[index]: a view for integers, slices, None and ...; a copy for tensors, lists and masks."""
+    simple = _simple(index)
+    if simple is not None:
+        return apply(getitem, input, simple)
+    places = index.array if type(index) is Tensor else None
+    if places is not None and places.ndim and places.dtype in PLACES and type(places) is type(input.array):
+        return apply(take_at, input, (places,))
     parsed = Parsed(input.array, index)
     if parsed.arrays:
         source = input if parsed.plain else apply(getitem, input, tuple(parsed.basic))
@@ -161,6 +184,9 @@ def __getitem__(input: Tensor, index: Any) -> Tensor:
 @offer("Tensor")
 def __setitem__(input: Tensor, index: Any, value: Any) -> None:
     """x[index] = value: `copy_` on the view for basic indices, `index_put_` for the others."""
+    simple = _simple(index)
+    if simple is not None and _written_at_once(input, simple, value):
+        return
     parsed = Parsed(input.array, index)
     target = input if parsed.plain else apply(getitem, input, tuple(parsed.basic))
     if isinstance(value, np.generic):
@@ -177,6 +203,33 @@ def __setitem__(input: Tensor, index: Any, value: Any) -> None:
         copy_(target, value)
     else:
         fill_(target, value)
+
+
+def _written_at_once(input: Tensor, index: tuple[Any, ...], value: Any) -> bool:
+    """Write where there is nothing to convert, to record or to refuse; False, and nothing is written, if there is."""
+    array = input.array
+    if array.dtype not in PLAIN or type(array) is not np.ndarray or not array.flags.writeable or input._inference:
+        return False
+    tensors = (input, value) if isinstance(value, Tensor) else (input,)
+    if mode.recording and writes_history(input, tensors):
+        return False
+    if isinstance(value, Tensor):
+        value = value.array
+        if type(value) is not np.ndarray or value.dtype is not array.dtype:
+            return False
+    elif type(value) not in (int, float) or not -HIGHEST <= value <= HIGHEST:
+        return False
+    try:
+        array[index] = value
+    except (ValueError, IndexError, TypeError):
+        return False  # the long way fails too, and says why
+    note_write(input)
+    return True
+
+
+PLACES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_))
+PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
+HIGHEST = 3e38  # within the range of both
 
 
 def _without_leading_ones(value: Tensor) -> Tensor:
@@ -214,8 +267,10 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
     check_inplace(target, "index_put_", recording=False)
     check_writable(target, "index_put_")
     try:
-        put_into(target.array, full_index(target.array, arrays, "index_put_"), value.array, accumulate)
+        put_into(target.array, full_index(arrays), value.array, accumulate)
     except ValueError as error:
         raise ShapeError(f"index_put_: {error}") from error
+    except IndexError as error:
+        raise DimensionError(f"index_put_: {error}") from error
     note_write(target)
     return target

@@ -19,7 +19,7 @@ def index_put(input: Array, indices: Index, values: Array, accumulate: bool = Fa
 
     Shapes:  indices: one array or None for each dim from the first; values: broadcasts to input[indices]
     """
-    index = full_index(input, indices, "index_put")
+    index = full_index(indices)
     result = input.copy(order="K")
     put_into(result, index, values, accumulate)
 

@@ -31,7 +31,7 @@ def take_at(input: Array, indices: Index) -> Result:
 
     Where the arrays stand side by side, their broadcast shape takes their place; else it comes first.
     """
-    index = full_index(input, indices, "index")
+    index = full_index(indices)
     shape = input.shape
 
     def backward(g: Array) -> tuple[Array]:
@@ -45,39 +45,9 @@ def take_at(input: Array, indices: Index) -> Result:
     return input[index], backward
 
 
-def full_index(input: Array, indices: Index, name: str) -> tuple[Any, ...]:
-    """The index as NumPy takes it, checked against the input's shape.
-
-    Raises: DimensionError for a place out of range and for too many indices.
-    """
-    dims = sum(1 if i is None or i.dtype != bool else max(i.ndim, 1) for i in indices)
-    if dims > input.ndim:
-        raise DimensionError(f"{name}: too many indices for a tensor of dimension {input.ndim}")
-    at = 0
-    for i in indices:
-        if i is None:
-            at += 1
-        elif i.dtype == bool:
-            found, expected = i.shape, input.shape[at : at + i.ndim]
-            if found != expected:
-                raise DimensionError(
-                    f"{name}: a mask of shape {list(found)} does not fit dims {at} and up, of shape {list(expected)}"
-                )
-            at += i.ndim
-        else:
-            check_places(i, input.shape[at], at, name)
-            at += 1
-    _check_broadcast(indices, name)
+def full_index(indices: Index) -> tuple[Any, ...]:
+    """The index as NumPy takes it, and checks it. CuPy does not: places that are out of range wrap around."""
     return tuple(slice(None) if i is None else i for i in indices)
-
-
-def _check_broadcast(indices: Index, name: str) -> None:
-    """Masks take part with as many places as they are true at; NumPy checks those."""
-    shapes = [i.shape for i in indices if i is not None and i.dtype != bool]
-    try:
-        np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise DimensionError(f"{name}: indices of shapes {shapes} cannot be broadcast together") from None
 
 
 def check_places(

@@ -18,6 +18,11 @@ def shares_memory(value: Array, input: Array) -> bool:
 
 def _reshaped(input: Array, shape: Ints, name: str) -> Array:
     """NumPy's reshape, with PyTorch's words for what cannot be."""
+    try:
+        if not shape or min(shape) >= -1:
+            return input.reshape(shape)
+    except ValueError:
+        pass
     shape = tuple(index(n) for n in shape)
     known = math.prod(n for n in shape if n != -1)
     if shape.count(-1) > 1:
@@ -29,11 +34,9 @@ def _reshaped(input: Array, shape: Ints, name: str) -> Array:
             f"{name}: cannot reshape a tensor of {input.size} elements into {list(shape)}: "
             "the unspecified dimension could be anything"
         )
-    if known != input.size if -1 not in shape else input.size % known:
-        raise ShapeError(
-            f"{name}: shape {list(shape)} is invalid for input of size {input.size} and shape {list(input.shape)}"
-        )
-    return input.reshape(shape)
+    raise ShapeError(
+        f"{name}: shape {list(shape)} is invalid for input of size {input.size} and shape {list(input.shape)}"
+    )
 
 
 @op(dtypes="keep", view=True)

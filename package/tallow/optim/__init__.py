@@ -4,6 +4,7 @@ from tallow.optim.adadelta import Adadelta
 from tallow.optim.adagrad import Adagrad
 from tallow.optim.adam import Adam, AdamW
 from tallow.optim.adamax import Adamax
+from tallow.optim.lbfgs import LBFGS
 from tallow.optim.lion import Lion
 from tallow.optim.nadam import NAdam
 from tallow.optim.optimizer import Optimizer
@@ -12,6 +13,7 @@ from tallow.optim.rmsprop import RMSprop
 from tallow.optim.sgd import SGD
 
 __all__ = [
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adagrad",

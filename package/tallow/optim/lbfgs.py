@@ -1,0 +1,231 @@
+"""L-BFGS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tallow.apply import check_writable
+from tallow.autograd.graph import note_write
+from tallow.autograd.modes import enable_grad
+from tallow.devices import array_module
+from tallow.dtypes import HALVES, Array
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError
+from tallow.optim.optimizer import Closure, Group, Optimizer
+from tallow.optim.options import check_not_negative
+from tallow.optim.strong_wolfe import Point, strong_wolfe
+from tallow.tensor import wrap
+
+FLAT_CURVATURE = 1e-10  # below it, a step says nothing of the curvature and is not remembered
+
+
+class LBFGS(Optimizer):
+    """Newton's method, with the curvature told from the last `history_size` steps.
+
+    Each step runs up to `max_iter` iterations and evaluates the closure for each; the parameters are one vector.
+
+    Args:    as torch.optim.LBFGS; line_search_fn: None for steps of length lr, or "strong_wolfe"
+    Dtypes:  float32 or float64
+    Source:  Nocedal & Wright, "Numerical Optimization", 2nd ed., algorithms 7.4 and 7.5
+
+    Example:
+        >>> import tallow as tl
+        >>> x = tl.tensor([3.0, -4.0], requires_grad=True)
+        >>> optimizer = tl.optim.LBFGS([x], line_search_fn="strong_wolfe")
+        >>> def loss():
+        ...     optimizer.zero_grad()
+        ...     y = ((x - tl.tensor([1.0, 2.0])) ** 2).sum()
+        ...     y.backward()
+        ...     return y
+        >>> first = optimizer.step(loss)
+        >>> x.detach()
+        tensor([1., 2.])
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: Any = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        check_not_negative(lr=lr)
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise ArgumentError(f"line_search_fn={line_search_fn!r}: only 'strong_wolfe' is supported", mend="or None")
+        defaults = {
+            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def add_param_group(self, param_group: Group) -> None:
+        if self.param_groups:
+            raise ArgumentError("LBFGS doesn't support per-parameter options (parameter groups)")
+        super().add_param_group(param_group)
+        for i, param in enumerate(self.param_groups[0]["params"]):
+            if param.array.dtype in HALVES:
+                raise DtypeError(
+                    f"LBFGS: parameter {i} is {param.dtype}: differences of gradients need more digits",
+                    mend="use model.float()",
+                )
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Run up to `max_iter` iterations.
+
+        Args:
+            closure: clears the gradients, computes the loss, calls backward() and returns the loss.
+
+        Returns: the loss before the step.
+        """
+        if closure is None:
+            raise ArgumentTypeError(
+                "LBFGS.step() needs a closure, which computes the loss and its gradients again",
+                mend="def closure(): optimizer.zero_grad(); loss = ...; loss.backward(); return loss",
+            )
+        with enable_grad():
+            return _Descent(self, closure).run()
+
+
+class _Descent:
+    """One call of `step`: the optimizer's state as arrays, and the loss as a function of one vector."""
+
+    def __init__(self, optimizer: LBFGS, closure: Closure) -> None:
+        (self.group,) = optimizer.param_groups
+        self.params = self.group["params"]
+        for param in self.params:
+            check_writable(param, "LBFGS")
+        self.state = optimizer.state[self.params[0]]  # of all, at the first, as PyTorch keeps it
+        self.closure = closure
+        self.xp = array_module(self.params[0].array)
+        self.state.setdefault("func_evals", 0)
+        self.state.setdefault("n_iter", 0)
+        self.evaluations = 0
+        self.differences = [t.array for t in self.state.get("old_dirs", ())]  # of gradients
+        self.steps = [t.array for t in self.state.get("old_stps", ())]
+        self.inverse_curvatures = [float(r) for r in self.state.get("ro", ())]
+        self.scale = float(self.state.get("H_diag", 1.0))
+
+    def run(self) -> Any:
+        group, state = self.group, self.state
+        first_loss = self.closure()
+        self._count_evaluations(1)
+        loss, grad = float(first_loss), self._gradient()
+        if self._largest(grad) <= group["tolerance_grad"]:
+            return first_loss
+        direction = state["d"].array if "d" in state else None
+        before = state["prev_flat_grad"].array if "prev_flat_grad" in state else None
+        distance = float(state.get("t", 0.0))
+        loss_before = loss
+        for iteration in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            if direction is None or before is None:
+                direction = -grad
+                distance = min(1.0, 1.0 / float(self.xp.abs(grad).sum())) * float(group["lr"])
+            else:
+                self._remember(grad - before, direction * distance)
+                direction = self._newton_direction(grad)
+                distance = float(group["lr"])
+            before, loss_before = grad, loss
+            slope = self.xp.dot(grad, direction)
+            if slope > -group["tolerance_change"]:
+                break
+            is_last = iteration == group["max_iter"]
+            loss, grad, distance = self._advance(loss, grad, direction, distance, slope, is_last)
+            if (
+                is_last
+                or self.evaluations >= group["max_eval"]
+                or self._largest(grad) <= group["tolerance_grad"]
+                or self._largest(direction) * distance <= group["tolerance_change"]
+                or abs(loss - loss_before) < group["tolerance_change"]
+            ):
+                break
+        state |= {
+            "d": wrap(direction), "t": distance, "prev_flat_grad": wrap(before), "prev_loss": loss_before,
+            "old_dirs": [wrap(y) for y in self.differences], "old_stps": [wrap(s) for s in self.steps],
+            "ro": self.inverse_curvatures, "H_diag": self.scale,
+        }  # fmt: skip
+        return first_loss
+
+    def _remember(self, difference: Array, step: Array) -> None:
+        curvature = float(self.xp.dot(difference, step))
+        if curvature <= FLAT_CURVATURE:
+            return
+        if len(self.steps) == self.group["history_size"]:
+            for oldest_first in (self.differences, self.steps, self.inverse_curvatures):
+                del oldest_first[0]
+        self.differences.append(difference)
+        self.steps.append(step)
+        self.inverse_curvatures.append(1.0 / curvature)
+        self.scale = curvature / float(self.xp.dot(difference, difference))
+
+    def _newton_direction(self, grad: Array) -> Array:
+        """Minus the inverse Hessian times the gradient, by the two-loop recursion."""
+        history = list(zip(self.differences, self.steps, self.inverse_curvatures, strict=True))
+        direction = -grad
+        weights = []
+        for difference, step, rho in reversed(history):
+            weights.append(float(self.xp.dot(step, direction)) * rho)
+            direction -= weights[-1] * difference
+        direction *= self.scale
+        for (difference, step, rho), weight in zip(history, reversed(weights), strict=True):
+            direction += (weight - float(self.xp.dot(difference, direction)) * rho) * step
+        return direction
+
+    def _advance(
+        self, loss: float, grad: Array, direction: Array, distance: float, slope: Any, is_last: bool
+    ) -> tuple[float, Array, float]:
+        """Move along the direction; the loss and gradient there, and how far it was."""
+        if self.group["line_search_fn"] is None:
+            self._move(direction, distance)
+            if is_last:  # nobody would look at another evaluation
+                return loss, grad, distance
+            loss = float(self.closure())
+            self._count_evaluations(1)
+            return loss, self._gradient(), distance
+        origin = [param.array.copy() for param in self.params]
+
+        def evaluate(t: np.float64) -> Point:
+            self._move(direction, float(t))
+            value = np.float64(float(self.closure()))
+            there = self._gradient()
+            for param, array in zip(self.params, origin, strict=True):
+                param.array[...] = array
+                note_write(param)
+            return Point(t, value, there, np.float64(float(self.xp.dot(there, direction))))
+
+        start = Point(np.float64(0), np.float64(loss), grad, np.float64(float(slope)))
+        best, evaluations = strong_wolfe(
+            evaluate, start, np.float64(distance), self._largest(direction), 1e-9,
+            self.group["max_eval"] - self.evaluations,
+        )  # fmt: skip
+        self._count_evaluations(evaluations)
+        self._move(direction, float(best.distance))
+        return float(best.loss), best.grad, float(best.distance)
+
+    def _count_evaluations(self, number: int) -> None:
+        self.evaluations += number
+        self.state["func_evals"] += number
+
+    def _gradient(self) -> Array:
+        """All gradients as one new vector; zeros where there is none."""
+        parts = [self.xp.zeros_like(p.array) if p.grad is None else p.grad.array for p in self.params]
+        return self.xp.concatenate([part.reshape(-1) for part in parts])
+
+    def _move(self, direction: Array, distance: float) -> None:
+        start = 0
+        for param in self.params:
+            array = param.array
+            part = direction[start : start + array.size]
+            array += (distance * part).reshape(array.shape).astype(array.dtype, copy=False)
+            note_write(param)
+            start += array.size
+
+    def _largest(self, vector: Array) -> float:
+        return float(self.xp.abs(vector).max())

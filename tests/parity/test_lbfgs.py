@@ -54,7 +54,7 @@ class Regression:
 def test_way_down_is_pytorchs(options: dict[str, Any]) -> None:
     mine, theirs = Regression(tl, options, "float64"), Regression(torch, options, "float64")
     for step in range(20):
-        losses = [float(run.optimizer.step(run.loss)) for run in (mine, theirs)]
+        losses = [run.optimizer.step(run.loss).item() for run in (mine, theirs)]
         np.testing.assert_allclose(*losses, rtol=RTOL, err_msg=f"step {step}")
         for a, b in zip(mine.values(), theirs.values(), strict=True):
             np.testing.assert_allclose(a, b, rtol=RTOL, atol=RTOL, err_msg=f"step {step}")
@@ -69,7 +69,7 @@ def test_float32_ends_as_low(options: dict[str, Any]) -> None:
         for _ in range(30):
             run.optimizer.step(run.loss)
     assert mine.w.dtype is tl.float32
-    np.testing.assert_allclose(float(mine.loss()), float(theirs.loss()), rtol=1e-6)
+    np.testing.assert_allclose(mine.loss().item(), theirs.loss().item(), rtol=1e-6)
 
 
 def test_rosenbrock_with_line_search() -> None:

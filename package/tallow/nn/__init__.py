@@ -1,18 +1,71 @@
-"""Layers and models, as torch.nn: modules in files by family, their functions in `functional`."""
+"""Layers and models, as torch.nn: modules in files by family, their functions in `functional`.
 
+What nearly every model uses is imported here; the other families when one of their names is first asked for.
+"""
+
+# ruff: noqa: F403 - for type checkers, which cannot see through FAMILIES
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tallow.errors import MissingNameError
 from tallow.nn import functional, init
 from tallow.nn.container import ModuleDict, ModuleList, Sequential
-from tallow.nn.dropout import Dropout
-from tallow.nn.embedding import Embedding
-from tallow.nn.linear import Identity, Linear
+from tallow.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
+from tallow.nn.embedding import Embedding, EmbeddingBag
+from tallow.nn.linear import Bilinear, Identity, Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm, RMSNorm
 from tallow.nn.parameter import Buffer, Parameter
 
+if TYPE_CHECKING:
+    from tallow.nn.activation import *
+    from tallow.nn.channel_normalization import *
+    from tallow.nn.convolution import *
+    from tallow.nn.distance import *
+    from tallow.nn.loss import *
+    from tallow.nn.padding import *
+    from tallow.nn.parameter_containers import *
+    from tallow.nn.pooling import *
+    from tallow.nn.reshaping import *
+    from tallow.nn.upsampling import *
+
+FAMILIES = {  # imported when they are first needed: with all of them `import tallow.nn` would take twice as long
+    "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish "
+    "PReLU ReLU ReLU6 RReLU SELU Sigmoid SiLU Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink "
+    "Threshold",
+    "channel_normalization": "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d "
+    "InstanceNorm3d LocalResponseNorm",
+    "convolution": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    "distance": "CosineSimilarity PairwiseDistance",
+    "loss": "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss CTCLoss GaussianNLLLoss "
+    "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MarginRankingLoss MSELoss MultiLabelMarginLoss "
+    "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss "
+    "TripletMarginWithDistanceLoss",
+    "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d "
+    "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
+    "parameter_containers": "ParameterDict ParameterList",
+    "pooling": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
+    "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d "
+    "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
+    "reshaping": "ChannelShuffle Flatten Fold PixelShuffle PixelUnshuffle Unflatten Unfold",
+    "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+}
+_FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names.split()}
+
 __all__ = [
+    "AlphaDropout",
+    "Bilinear",
     "Buffer",
     "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Dropout3d",
     "Embedding",
+    "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Identity",
     "LayerNorm",
     "Linear",
@@ -25,3 +78,19 @@ __all__ = [
     "functional",
     "init",
 ]
+__all__ += list(_FAMILY_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FAMILY_OF:
+        raise MissingNameError(
+            f"module 'tallow.nn' has no attribute {name!r}",
+            mend="it may be a name of PyTorch's that tallow does not have yet; see dir(tallow.nn)",
+        )
+    found = getattr(importlib.import_module(f"tallow.nn.{_FAMILY_OF[name]}"), name)
+    globals()[name] = found  # the next time Python finds it by itself
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_FAMILY_OF})

@@ -1,4 +1,4 @@
-"""Layers that drop elements at random while training."""
+"""Layers that drop elements, or whole channels, at random while training; otherwise they are the identity."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from tallow.nn.module import Module
 from tallow.tensor import Tensor
 
 
-class Dropout(Module):
-    """While training, zero each element with probability p and divide the others by 1 - p; otherwise the identity.
-
-    Args:    as torch.nn.Dropout
-    Source:  Hinton et al. 2012, arXiv:1207.0580
-    """
-
+class _Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
@@ -22,8 +16,55 @@ class Dropout(Module):
         self.p = p
         self.inplace = inplace
 
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Dropout):
+    """While training, zero each element with probability p and divide the others by 1 - p; otherwise the identity.
+
+    Args:    as torch.nn.Dropout
+    Source:  Hinton et al. 2012, arXiv:1207.0580
+    """
+
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
+
+class Dropout1d(_Dropout):
+    """As Dropout, by whole channels.  Shapes: (N, C, L) or (C, L) -> the same"""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_Dropout):
+    """As Dropout, by whole channels.  Shapes: (N, C, H, W) -> the same; (N, C, L) is taken as in PyTorch"""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_Dropout):
+    """As Dropout, by whole channels.  Shapes: (N, C, D, H, W) or (C, D, H, W) -> the same"""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_Dropout):
+    """Set elements to SELU's lowest value, and scale and shift all so that mean 0 and variance 1 stay.
+
+    Args:    as torch.nn.AlphaDropout, which does not use `inplace` either
+    Source:  Klambauer et al. 2017, arXiv:1706.02515, section 3
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.alpha_dropout(input, self.p, self.training)
+
+
+class FeatureAlphaDropout(_Dropout):
+    """As AlphaDropout, by whole channels.  Shapes: (N, C, ...) -> the same"""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.feature_alpha_dropout(input, self.p, self.training)

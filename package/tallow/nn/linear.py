@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallow.errors import ArgumentError
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
@@ -42,8 +43,7 @@ class Linear(Module):
         self.out_features = out_features
         self.weight = empty_parameter(out_features, in_features, device=device, dtype=dtype)
         self.bias = empty_parameter(out_features, device=device, dtype=dtype) if bias else None
-        if self.weight.device.type != "meta":
-            self.reset_parameters()
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw both from U(-1/√in_features, 1/√in_features), as PyTorch does."""
@@ -57,3 +57,53 @@ class Linear(Module):
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """Linear, under the name that PyTorch's MultiheadAttention shows for its output projection."""
+
+
+class Bilinear(Module):
+    """A bilinear map of the last axes of two inputs.
+
+    y[o] = x1ᵀ · weight[o] · x2 + bias[o]
+
+    Args:    as torch.nn.Bilinear
+    Shapes:  x1 (..., in1_features), x2 (..., in2_features) -> (..., out_features);
+             weight (out_features, in1_features, in2_features);  bias (out_features)
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if in1_features <= 0:
+            raise ArgumentError(f"Bilinear: in1_features must be > 0, got {in1_features}")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = empty_parameter(out_features, in1_features, in2_features, device=device, dtype=dtype)
+        self.bias = empty_parameter(out_features, device=device, dtype=dtype) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw both from U(-1/√in1_features, 1/√in1_features), as PyTorch does."""
+        bound = self.in1_features**-0.5
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )

@@ -38,8 +38,7 @@ class LayerNorm(Module):
         shape = self.normalized_shape
         self.weight = empty_parameter(*shape, device=device, dtype=dtype) if elementwise_affine else None
         self.bias = empty_parameter(*shape, device=device, dtype=dtype) if elementwise_affine and bias else None
-        if self.weight is not None and self.weight.device.type != "meta":
-            self.reset_parameters()
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         if self.weight is not None:
@@ -80,8 +79,7 @@ class RMSNorm(Module):
         self.elementwise_affine = elementwise_affine
         shape = self.normalized_shape
         self.weight = empty_parameter(*shape, device=device, dtype=dtype) if elementwise_affine else None
-        if self.weight is not None and self.weight.device.type != "meta":
-            self.reset_parameters()
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         if self.weight is not None:

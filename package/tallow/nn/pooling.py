@@ -1,0 +1,290 @@
+"""Layers that take the largest or the mean of windows.
+
+Sizes are one number for all spatial dims, or one for each; `stride` None is the kernel's size. Arguments and defaults
+are PyTorch's.
+
+Shapes:  1d (N, C, L), 2d (N, C, H, W), 3d (N, C, D, H, W), or without N -> the same with fewer places
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tallow.nn import functional as F
+from tallow.nn.module import Module
+from tallow.nn.sizes import per_dim
+from tallow.tensor import Tensor
+
+Sizes = int | Sequence[int]
+OptionalSizes = int | Sequence[int | None] | None
+
+
+class _MaxPool(Module):
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def _pool(self, pool: Any, input: Tensor) -> Any:
+        return pool(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest of each window; with `return_indices` also where it was, for MaxUnpool1d."""
+
+    def forward(self, input: Tensor) -> Any:
+        return self._pool(F.max_pool1d, input)
+
+
+class MaxPool2d(_MaxPool):
+    """The largest of each window; with `return_indices` also where it was, for MaxUnpool2d."""
+
+    def forward(self, input: Tensor) -> Any:
+        return self._pool(F.max_pool2d, input)
+
+
+class MaxPool3d(_MaxPool):
+    """The largest of each window; with `return_indices` also where it was, for MaxUnpool3d."""
+
+    def forward(self, input: Tensor) -> Any:
+        return self._pool(F.max_pool3d, input)
+
+
+class _MaxUnpool(Module):
+    dims: int
+
+    def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
+        super().__init__()
+        self.kernel_size = per_dim(kernel_size, self.dims)
+        self.stride = per_dim(kernel_size if stride is None else stride, self.dims)
+        self.padding = per_dim(padding, self.dims)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Zeros, but for the values that MaxPool1d found, at the places it found them."""
+
+    dims = 1
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Zeros, but for the values that MaxPool2d found, at the places it found them."""
+
+    dims = 2
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Zeros, but for the values that MaxPool3d found, at the places it found them."""
+
+    dims = 3
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class AvgPool1d(Module):
+    """The mean of each window."""
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = per_dim(kernel_size, 1)
+        self.stride = per_dim(kernel_size if stride is None else stride, 1)
+        self.padding = per_dim(padding, 1)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _AvgPool(Module):
+    """The mean of each window of two or three dims."""
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def _pool(self, pool: Any, input: Tensor) -> Tensor:
+        return pool(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window; `divisor_override` is what to divide its sum by instead of its size."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.avg_pool2d, input)
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window; `divisor_override` is what to divide its sum by instead of its size."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.avg_pool3d, input)
+
+
+class _LPPool(Module):
+    def __init__(
+        self, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """(Σ x^p)^(1 / p) over each window, p = norm_type."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(_LPPool):
+    """(Σ x^p)^(1 / p) over each window, p = norm_type."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool3d(_LPPool):
+    """(Σ x^p)^(1 / p) over each window, p = norm_type."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class _AdaptiveMaxPool(Module):
+    def __init__(self, output_size: OptionalSizes, return_indices: bool = False) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The largest of each of output_size windows that cover the input; None keeps a dim."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The largest of each of output_size windows that cover the input; None keeps a dim."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """The largest of each of output_size windows that cover the input; None keeps a dim."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+
+class _AdaptiveAvgPool(Module):
+    def __init__(self, output_size: OptionalSizes) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """The mean of each of output_size windows that cover the input; None keeps a dim."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+    """The mean of each of output_size windows that cover the input; None keeps a dim."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """The mean of each of output_size windows that cover the input; None keeps a dim."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool3d(input, self.output_size)

@@ -1,0 +1,396 @@
+"""Every module against torch.nn's: arguments, repr, state, and from one state the same results and gradients.
+
+A line is one configuration. Each is run in training and in evaluation, in float64, so that a difference is a mistake
+and no rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from cases import integers, normal
+
+import tallow as tl
+
+torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
+
+RTOL, ATOL = 1e-7, 1e-9  # float64, after long sums
+
+
+class Case(NamedTuple):
+    name: str
+    inputs: tuple[Any, ...]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    call: dict[str, Any]
+    modes: tuple[bool, ...]
+    constants: tuple[int, ...]
+
+
+def case(
+    name: str,
+    *args: Any,
+    inputs: Any = (),
+    call: dict[str, Any] | None = None,
+    modes: tuple[bool, ...] = (True, False),
+    constants: tuple[int, ...] = (),
+    **kwargs: Any,
+) -> Case:
+    """`nn.<name>(*args, **kwargs)`, called with the inputs and the keyword arguments `call`; arrays become tensors.
+
+    Float inputs require grad, but for those at the places `constants`.
+    """
+    inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+    return Case(name, inputs, args, kwargs, call or {}, modes, constants)
+
+
+EVALUATION = (False,)  # of layers that draw random numbers while training
+
+X = normal(3, 4)
+L = normal(2, 4, 9)
+P = normal(2, 4, 8, 6)
+D = normal(2, 4, 5, 6, 4)
+
+ACTIVATIONS = [
+    case("ReLU", inputs=X),
+    case("ReLU", inplace=True, inputs=X),
+    case("ReLU6", inputs=4 * X),
+    case("ReLU6", True, inputs=4 * X),
+    case("LeakyReLU", inputs=X),
+    case("LeakyReLU", 0.2, True, inputs=X),
+    case("PReLU", inputs=X),
+    case("PReLU", 4, 0.1, inputs=X),
+    case("RReLU", inputs=X, modes=EVALUATION),
+    case("RReLU", 0.1, 0.2, True, inputs=X, modes=EVALUATION),
+    case("Hardtanh", inputs=X),
+    case("Hardtanh", -0.5, 0.7, inplace=True, inputs=X),
+    case("Threshold", 0.1, 20.0, inputs=X),
+    case("Threshold", 0.1, 20.0, True, inputs=X),
+    case("Hardsigmoid", inputs=4 * X),
+    case("Hardswish", inputs=4 * X),
+    case("Hardshrink", inputs=X),
+    case("Hardshrink", 0.2, inputs=X),
+    case("Softshrink", 0.2, inputs=X),
+    case("Sigmoid", inputs=X),
+    case("LogSigmoid", inputs=X),
+    case("Tanh", inputs=X),
+    case("Tanhshrink", inputs=X),
+    case("Softsign", inputs=X),
+    case("Softplus", inputs=X),
+    case("Softplus", 2.0, 3.0, inputs=3 * X),
+    case("ELU", inputs=X),
+    case("ELU", 0.5, True, inputs=X),
+    case("CELU", 0.5, inputs=X),
+    case("SELU", inputs=X),
+    case("SELU", True, inputs=X),
+    case("GELU", inputs=X),
+    case("GELU", "tanh", inputs=X),
+    case("SiLU", inputs=X),
+    case("SiLU", True, inputs=X),
+    case("Mish", inputs=X),
+    case("GLU", inputs=X),
+    case("GLU", 1, inputs=P),
+    case("Softmax", dim=1, inputs=X),
+    case("LogSoftmax", dim=-1, inputs=X),
+    case("Softmin", dim=0, inputs=X),
+    case("Softmax2d", inputs=P),
+]
+
+POOLING = [
+    case("MaxPool1d", 3, inputs=L),
+    case("MaxPool1d", 3, 2, 1, 2, ceil_mode=True, inputs=L),
+    case("MaxPool1d", 2, return_indices=True, inputs=L),
+    case("MaxPool2d", 2, inputs=P),
+    case("MaxPool2d", (3, 2), (2, 1), (1, 0), inputs=P),
+    case("MaxPool2d", 3, stride=2, return_indices=True, ceil_mode=True, inputs=P[0]),
+    case("MaxPool3d", 2, padding=1, inputs=D),
+    case("MaxUnpool1d", 3, inputs=(L[..., :2], np.array([1, 4], np.int64) + np.zeros((2, 4, 1), np.int64))),
+    case("MaxUnpool2d", (2, 3), inputs=(normal(1, 2, 2, 1), np.array([[[[1], [9]], [[2], [7]]]], np.int64))),
+    case(
+        "MaxUnpool2d",
+        2,
+        stride=2,
+        inputs=(normal(1, 1, 1, 1), np.array([[[[4]]]], np.int64)),
+        call={"output_size": (3, 3)},
+    ),
+    case("MaxUnpool3d", 2, inputs=(normal(1, 1, 1, 1, 1), np.array([[[[[5]]]]], np.int64))),
+    case("AvgPool1d", 3, inputs=L),
+    case("AvgPool1d", 3, 2, 1, True, False, inputs=L),
+    case("AvgPool2d", 2, inputs=P),
+    case("AvgPool2d", (3, 2), padding=1, count_include_pad=False, ceil_mode=True, inputs=P),
+    case("AvgPool2d", 2, divisor_override=3, inputs=P),
+    case("AvgPool3d", 2, 1, 1, inputs=D),
+    case("LPPool1d", 2, 3, inputs=np.abs(L)),
+    case("LPPool2d", 1.5, (3, 2), stride=1, ceil_mode=True, inputs=np.abs(P)),
+    case("LPPool3d", 2, 2, inputs=np.abs(D)),
+    case("AdaptiveMaxPool1d", 4, inputs=L),
+    case("AdaptiveMaxPool2d", (3, None), inputs=P),
+    case("AdaptiveMaxPool2d", 2, return_indices=True, inputs=P),
+    case("AdaptiveMaxPool3d", 2, inputs=D),
+    case("AdaptiveAvgPool1d", 4, inputs=L),
+    case("AdaptiveAvgPool2d", (3, None), inputs=P),
+    case("AdaptiveAvgPool2d", 1, inputs=P[0]),
+    case("AdaptiveAvgPool3d", (2, 3, 1), inputs=D),
+]
+
+PADDING = [
+    case(f"{kind}Pad{dims}d", padding, *([1.5] if kind == "Constant" else []), inputs=x)
+    for kind in ("Constant", "Zero", "Reflection", "Replication", "Circular")
+    for dims, x, padding in ((1, L, 2), (2, P, (1, 2, 0, 3)), (3, D, 1))
+]
+
+CONVOLUTIONS = [
+    case("Conv1d", 4, 6, 3, inputs=L),
+    case("Conv1d", 4, 6, 3, 2, 1, 2, 2, False, inputs=L[0]),
+    case("Conv1d", 4, 6, (4,), padding="same", padding_mode="reflect", inputs=L),
+    case("Conv1d", 4, 4, 3, padding="valid", padding_mode="circular", inputs=L),
+    case("Conv2d", 4, 6, 3, inputs=P),
+    case("Conv2d", 4, 6, (3, 2), (2, 1), (1, 0), (1, 2), 2, inputs=P),
+    case("Conv2d", 4, 8, 3, padding=1, groups=4, bias=False, inputs=P),
+    case("Conv2d", 4, 3, (2, 5), padding="same", inputs=P),
+    case("Conv2d", 4, 3, (2, 3), padding=(1, 2), padding_mode="circular", inputs=P),
+    case("Conv2d", 4, 3, 3, padding=1, padding_mode="replicate", inputs=P[0]),
+    case("Conv3d", 4, 3, (2, 3, 1), padding=(1, 0, 0), stride=2, inputs=D),
+    case("Conv3d", 4, 4, 2, padding=1, padding_mode="reflect", groups=2, inputs=D),
+    case("ConvTranspose1d", 4, 6, 3, inputs=L),
+    case("ConvTranspose1d", 4, 6, 3, 2, 1, 1, 2, False, 2, inputs=L[0]),
+    case("ConvTranspose2d", 4, 3, (3, 2), stride=2, inputs=P),
+    case("ConvTranspose2d", 4, 3, 3, stride=2, padding=1, inputs=P, call={"output_size": (16, 11)}),
+    case("ConvTranspose2d", 4, 3, 3, stride=2, inputs=P, call={"output_size": (2, 3, 18, 13)}),
+    case("ConvTranspose3d", 4, 2, 2, stride=(1, 2, 1), output_padding=(0, 1, 0), inputs=D),
+]
+
+NORMALIZATION = [
+    case("BatchNorm1d", 4, inputs=X),
+    case("BatchNorm1d", 4, 1e-3, None, inputs=L),
+    case("BatchNorm1d", 4, affine=False, inputs=L),
+    case("BatchNorm2d", 4, momentum=0.3, inputs=P),
+    case("BatchNorm2d", 4, track_running_stats=False, inputs=P),
+    case("BatchNorm2d", 4, bias=False, inputs=P),
+    case("BatchNorm3d", 4, inputs=D),
+    case("InstanceNorm1d", 4, inputs=L),
+    case("InstanceNorm1d", 4, inputs=L[0]),
+    case("InstanceNorm1d", 4, 1e-3, 0.2, True, True, inputs=L),
+    case("InstanceNorm2d", 4, affine=True, inputs=P),
+    case("InstanceNorm2d", 4, track_running_stats=True, inputs=P),
+    case("InstanceNorm3d", 4, affine=True, bias=False, inputs=D),
+    case("GroupNorm", 2, 4, inputs=P),
+    case("GroupNorm", 4, 4, 1e-3, False, inputs=X),
+    case("GroupNorm", 1, 4, bias=False, inputs=L),
+    case("LayerNorm", 4, inputs=X),
+    case("LayerNorm", (8, 6), 1e-3, bias=False, inputs=P),
+    case("LayerNorm", [6], elementwise_affine=False, inputs=P),
+    case("RMSNorm", 4, inputs=X),
+    case("RMSNorm", (8, 6), 1e-3, False, inputs=P),
+    case("LocalResponseNorm", 2, inputs=P),
+    case("LocalResponseNorm", 3, 1e-2, 0.5, 2.0, inputs=L),
+]
+
+TABLES_AND_MAPS = [
+    case("Identity", 3, whatever=4, inputs=X),
+    case("Linear", 4, 5, inputs=X),
+    case("Linear", 6, 5, bias=False, inputs=P),
+    case("Bilinear", 4, 4, 5, inputs=(X, normal(3, 4))),
+    case("Bilinear", 4, 4, 5, False, inputs=(normal(2, 3, 4), normal(2, 3, 4))),
+    case("Embedding", 7, 5, inputs=integers(3, 4, high=7)),
+    case("Embedding", 7, 5, -2, scale_grad_by_freq=True, inputs=integers(3, 4, high=7)),
+    case("Embedding", 7, 5, padding_idx=0, max_norm=1.5, norm_type=1.0, inputs=integers(3, 4, high=7)),
+    case("EmbeddingBag", 7, 5, inputs=integers(3, 4, high=7)),
+    case("EmbeddingBag", 7, 5, mode="max", padding_idx=2, inputs=integers(3, 4, high=7)),
+    case("EmbeddingBag", 7, 5, mode="sum", max_norm=1.0, inputs=(integers(6, high=7), np.array([0, 2], np.int64))),
+    case(
+        "EmbeddingBag",
+        7,
+        5,
+        mode="sum",
+        include_last_offset=True,
+        inputs=(integers(6, high=7), np.array([0, 2, 6], np.int64), normal(6)),
+    ),
+]
+
+MOVING = [
+    case("Flatten", inputs=P),
+    case("Flatten", 0, 2, inputs=P),
+    case("Unflatten", 1, (2, 2), inputs=P),
+    case("Unfold", 3, inputs=P),
+    case("Unfold", (3, 2), (1, 2), 1, (2, 1), inputs=P),
+    case("Fold", (4, 5), (2, 3), inputs=normal(2, 12, 9)),
+    case("Fold", 4, 2, 1, 1, 2, inputs=normal(2, 8, 9)),
+    case("PixelShuffle", 2, inputs=P),
+    case("PixelUnshuffle", 2, inputs=P),
+    case("ChannelShuffle", 2, inputs=P),
+    case("Upsample", scale_factor=2, inputs=L),
+    case("Upsample", (5, 7), inputs=P),
+    case("Upsample", scale_factor=(1.5, 2), mode="bilinear", inputs=P),
+    case("Upsample", 12, None, "bicubic", True, inputs=P),
+    case("Upsample", scale_factor=1.6, mode="linear", recompute_scale_factor=True, inputs=L),
+    case("UpsamplingNearest2d", scale_factor=3, inputs=P),
+    case("UpsamplingBilinear2d", (9, 4), inputs=P),
+    case("Dropout", 0.3, inputs=X, modes=EVALUATION),
+    case("Dropout", 0.0, True, inputs=X),
+    case("Dropout", 1.0, inputs=X),
+    case("Dropout1d", inputs=L, modes=EVALUATION),
+    case("Dropout2d", 1.0, inputs=P),
+    case("Dropout3d", 0.2, inputs=D, modes=EVALUATION),
+    case("AlphaDropout", 0.2, inputs=X, modes=EVALUATION),
+    case("FeatureAlphaDropout", inputs=P, modes=EVALUATION),
+    case("PairwiseDistance", inputs=(X, normal(3, 4))),
+    case("PairwiseDistance", 1.0, 1e-3, True, inputs=(X, normal(3, 4))),
+    case("CosineSimilarity", inputs=(X, normal(3, 4))),
+    case("CosineSimilarity", 0, 1e-3, inputs=(X, normal(3, 4))),
+]
+
+CLASSES = integers(3, high=4)
+SIGNS = np.array([1.0, -1.0, 1.0])
+ODDS = 1 / (1 + np.exp(-normal(3, 4)))
+WEIGHTS = np.array([0.5, 2.0, 1.0, 0.3])
+BITS = integers(3, 4, high=2).astype(np.float64)
+LABELS = np.array([[2, 0, -1, 1], [1, -1, 0, 0], [3, 2, 1, 0]], np.int64)
+LOGS = np.log(np.exp(normal(6, 2, 5)) / np.exp(normal(6, 2, 5)).sum(-1, keepdims=True))
+CTC = (LOGS, np.array([[1, 2, 2], [3, 1, 4]], np.int64), np.array([6, 5], np.int64), np.array([3, 2], np.int64))
+
+LOSSES = [
+    case("L1Loss", inputs=(X, normal(3, 4))),
+    case("L1Loss", reduction="none", inputs=(X, normal(3, 4))),
+    case("MSELoss", reduction="sum", inputs=(X, normal(3, 4))),
+    case("SmoothL1Loss", beta=0.5, inputs=(X, normal(3, 4))),
+    case("HuberLoss", "sum", 0.7, inputs=(X, normal(3, 4))),
+    case("CrossEntropyLoss", inputs=(X, CLASSES)),
+    case("CrossEntropyLoss", WEIGHTS, ignore_index=2, label_smoothing=0.1, inputs=(X, CLASSES)),
+    case("CrossEntropyLoss", reduction="none", inputs=(X, ODDS)),
+    case("NLLLoss", inputs=(X, CLASSES)),
+    case("NLLLoss", WEIGHTS, ignore_index=1, reduction="sum", inputs=(X, CLASSES)),
+    case("BCELoss", inputs=(ODDS, BITS)),
+    case("BCELoss", WEIGHTS, reduction="none", inputs=(ODDS, BITS)),
+    case("BCEWithLogitsLoss", inputs=(X, BITS)),
+    case("BCEWithLogitsLoss", WEIGHTS, pos_weight=WEIGHTS, inputs=(X, BITS)),
+    case("KLDivLoss", reduction="batchmean", inputs=(np.log(ODDS), ODDS[::-1])),
+    case("KLDivLoss", reduction="sum", log_target=True, inputs=(np.log(ODDS), X)),
+    case("PoissonNLLLoss", inputs=(X, BITS)),
+    case("PoissonNLLLoss", False, True, eps=1e-3, reduction="none", inputs=(ODDS, 3 * BITS)),
+    case("GaussianNLLLoss", inputs=(X, normal(3, 4), ODDS)),
+    case("GaussianNLLLoss", full=True, eps=0.4, reduction="sum", inputs=(X, normal(3, 4), ODDS)),
+    case("CTCLoss", inputs=CTC),
+    case("CTCLoss", 4, "none", True, inputs=CTC),
+    case("SoftMarginLoss", inputs=(X, 2 * BITS - 1), constants=(1,)),
+    case("HingeEmbeddingLoss", 0.7, inputs=(X, 2 * BITS - 1)),
+    case("CosineEmbeddingLoss", inputs=(X, normal(3, 4), SIGNS)),
+    case("CosineEmbeddingLoss", 0.2, reduction="none", inputs=(X, normal(3, 4), SIGNS)),
+    case("MarginRankingLoss", 0.3, inputs=(X[:, 0], X[:, 1], SIGNS)),
+    case("MultiMarginLoss", inputs=(X, CLASSES)),
+    case("MultiMarginLoss", 2, 0.5, WEIGHTS, reduction="sum", inputs=(X, CLASSES)),
+    case("MultiLabelMarginLoss", inputs=(X, LABELS)),
+    case("MultiLabelSoftMarginLoss", WEIGHTS, inputs=(X, BITS)),
+    case("TripletMarginLoss", inputs=(X, normal(3, 4), normal(3, 4) + 1)),
+    case("TripletMarginLoss", 0.5, 1.0, swap=True, reduction="sum", inputs=(X, normal(3, 4), normal(3, 4) + 1)),
+    case("TripletMarginWithDistanceLoss", inputs=(X, normal(3, 4), normal(3, 4) + 1)),
+    case("MSELoss", size_average=False, inputs=(X, normal(3, 4))),
+    case("L1Loss", reduce=False, inputs=(X, normal(3, 4))),
+]
+
+CASES = [*ACTIVATIONS, *POOLING, *PADDING, *CONVOLUTIONS, *NORMALIZATION, *TABLES_AND_MAPS, *MOVING, *LOSSES]
+
+
+def convert(lib: Any, value: Any) -> Any:
+    """Arrays at any depth as tensors of `lib`."""
+    if isinstance(value, np.ndarray):
+        return lib.from_numpy(value.copy())
+    if isinstance(value, dict):
+        return {key: convert(lib, item) for key, item in value.items()}
+    return type(value)(convert(lib, item) for item in value) if isinstance(value, tuple | list) else value
+
+
+def build(lib: Any, line: Case) -> Any:
+    return getattr(lib.nn, line.name)(*convert(lib, line.args), **convert(lib, line.kwargs)).double()
+
+
+def flat(result: Any) -> Iterator[Any]:
+    for item in result if isinstance(result, tuple | list) else (result,):
+        yield from flat(item) if isinstance(item, tuple | list) else (() if item is None else (item,))
+
+
+def run(lib: Any, module: Any, line: Case) -> list[Any]:
+    """Results, and the gradients of inputs and parameters under a fixed weighting of the results."""
+    leaves = []
+
+    def operand(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(operand(item) for item in value)
+        tensor = convert(lib, value)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            leaves.append(tensor.requires_grad_())
+            return tensor * 1  # in-place layers may not write to leaves
+        return tensor
+
+    args = [convert(lib, v) if i in line.constants else operand(v) for i, v in enumerate(line.inputs)]
+    results = list(flat(module(*args, **convert(lib, line.call))))
+    rng = np.random.default_rng(1)
+    for result in results:
+        if result.requires_grad:
+            weighting = lib.from_numpy(np.asarray(rng.standard_normal(tuple(result.shape))))
+            result.backward(weighting.to(result.dtype), retain_graph=True)
+    leaves += [parameter for _, parameter in module.named_parameters()]
+    grads = [None if leaf.grad is None else leaf.grad.numpy() for leaf in leaves]
+    for parameter in module.parameters():
+        parameter.grad = None
+    return [result.detach().numpy() for result in results] + grads
+
+
+def ids(lines: list[Case]) -> list[str]:
+    def show(value: Any) -> str:
+        return "array" if isinstance(value, np.ndarray) else str(value)
+
+    texts = [
+        "-".join([c.name, *map(show, c.args), *(f"{k}={show(v)}" for k, v in (*c.kwargs.items(), *c.call.items()))])
+        for c in lines
+    ]
+    return [f"{text}-{i}" if texts.count(text) > 1 else text for i, text in enumerate(texts)]
+
+
+def assert_same(mine: list[Any], theirs: list[Any]) -> None:
+    assert len(mine) == len(theirs)
+    for m, t in zip(mine, theirs, strict=True):
+        assert (m is None) == (t is None)
+        if m is not None:
+            assert m.shape == t.shape
+            assert m.dtype == t.dtype
+            np.testing.assert_allclose(m, t, rtol=RTOL, atol=ATOL)
+
+
+def state(module: Any) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: tensor.numpy().copy() for name, tensor in module.state_dict().items()}
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
+@pytest.mark.filterwarnings("ignore:size_average and reduce args will be deprecated")
+@pytest.mark.parametrize("line", CASES, ids=ids(CASES))
+def test_module_is_pytorchs(line: Case) -> None:
+    torch.manual_seed(0)
+    theirs, mine = build(torch, line), build(tl, line)
+    assert repr(mine) == repr(theirs)
+    assert {n: t.shape for n, t in state(mine).items()} == {n: t.shape for n, t in state(theirs).items()}
+    assert list(mine.state_dict()) == list(theirs.state_dict())
+    mine.load_state_dict({name: tl.from_numpy(t) for name, t in state(theirs).items()})
+    for training in line.modes:
+        theirs.train(training)
+        mine.train(training)
+        assert_same(run(tl, mine, line), run(torch, theirs, line))
+        assert_same(list(state(mine).values()), list(state(theirs).values()))
+
+
+def test_every_module_has_a_line() -> None:
+    modules = {name for name in tl.nn.__all__ if isinstance(getattr(tl.nn, name), type)}
+    elsewhere = {
+        "Module",
+        "Parameter",
+        "Buffer",
+        "ModuleDict",
+        "ModuleList",
+        "ParameterDict",
+        "ParameterList",
+        "Sequential",
+    }
+    assert modules - elsewhere == {line.name for line in CASES}

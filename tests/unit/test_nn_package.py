@@ -1,0 +1,43 @@
+"""tallow.nn: its table of families is true, and nothing is imported before it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from tallow import nn
+from tallow.errors import MissingNameError
+from tallow.nn import FAMILIES
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_family_names_are_the_public_classes_of_its_file(family: str) -> None:
+    module = importlib.import_module(f"tallow.nn.{family}")
+    own = {
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
+    assert set(FAMILIES[family].split()) == own
+    assert all(getattr(nn, name) is getattr(module, name) for name in own)
+
+
+def test_dir_and_all_name_what_is_there() -> None:
+    assert set(nn.__all__) <= set(dir(nn))
+    assert len(nn.__all__) == len(set(nn.__all__))
+
+
+def test_a_missing_name_says_so() -> None:
+    with pytest.raises(MissingNameError, match="FractionalMaxPool2d"):
+        _ = nn.FractionalMaxPool2d
+
+
+@pytest.mark.native
+def test_import_loads_no_family() -> None:
+    code = "import sys, tallow.nn; print(*[m for m in sys.modules if m.startswith('tallow.nn.')])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "tallow.nn.linear" in loaded
+    assert not {f"tallow.nn.{family}" for family in FAMILIES} & set(loaded)

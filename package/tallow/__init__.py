@@ -55,6 +55,68 @@ from tallow.tensor import Tensor
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "Generator",
+    "Size",
+    "Tensor",
+    "arange",
+    "as_tensor",
+    "autograd",
+    "bfloat16",
+    "bool",
+    "can_cast",
+    "channels_last",
+    "channels_last_3d",
+    "contiguous_format",
+    "device",
+    "double",
+    "dtype",
+    "e",
+    "empty",
+    "enable_grad",
+    "finfo",
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "from_numpy",
+    "full",
+    "get_default_dtype",
+    "half",
+    "iinfo",
+    "inf",
+    "inference_mode",
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "kernels",
+    "linalg",
+    "long",
+    "manual_seed",
+    "memory_format",
+    "nan",
+    "no_grad",
+    "ones",
+    "op",
+    "pi",
+    "preserve_format",
+    "promote_types",
+    "return_types",
+    "set_default_dtype",
+    "set_grad_enabled",
+    "set_printoptions",
+    "short",
+    "special",
+    "tensor",
+    "uint8",
+    "uint32",
+    "zeros",
+]
+
 # PyTorch has it in autograd; here it is made of what stands above that package.
 autograd.Function = _Function  # type: ignore[misc]
 
@@ -64,6 +126,8 @@ offer_operators()
 globals().update(OFFERED["tl"])
 
 LATER = ("generation", "io", "models", "nn", "optim", "text")  # imported when they are first asked for
+__all__ += list(OFFERED["tl"])
+__all__ += list(LATER)
 
 
 def __getattr__(name: str) -> Any:
@@ -73,3 +137,7 @@ def __getattr__(name: str) -> Any:
         f"module 'tallow' has no attribute {name!r}",
         mend="it may be a name of PyTorch's that tallow does not have yet; see dir(tallow)",
     )
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

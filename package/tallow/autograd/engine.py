@@ -42,7 +42,8 @@ def _leading_to(order: list[Node], wanted: set[tuple[int, int]]) -> set[int]:
     useful: set[int] = set()
     for node in reversed(order):  # earliest op first: all that a node points at has been decided
         places = (place_of(edge) for edge in node.edges if edge is not None)
-        if any(place in wanted or place[0] in useful for place in places):
+        freed = node.backward is None  # it has no edges any more: whoever needs it has to be told
+        if freed or any(place in wanted or place[0] in useful for place in places):
             useful.add(id(node))
     return useful
 
@@ -156,6 +157,7 @@ def run_backward(
                 _deliver(edge, gi, pending, leaves, owned=gi.base is None and not shared)
         if not retain_graph:
             node.backward = None
+            node.edges = ()
     return leaves, caught
 
 

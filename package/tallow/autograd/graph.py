@@ -48,12 +48,38 @@ class Node:
     def name(self) -> str:
         return "".join(word[:1].upper() + word[1:] for word in self.op_name.split("_")) + "Backward0"
 
+    def __del__(self) -> None:
+        if self.edges:
+            _dying.append(self.edges)
+            self.edges = ()
+            _dying.drain()
+
     def __repr__(self) -> str:
         return f"<{self.name()}>"
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         return tuple((None, 0) if e is None else (e.node, e.index) if type(e) is Output else (e, 0) for e in self.edges)
+
+
+class _Dying(list[Sequence["Edge | None"]]):
+    """Edges of nodes that have died, to be dropped one after the other.
+
+    Each node holds the ones before it, so a long graph would die by recursion, one level for each op. CPython bounds
+    that natively, by the C stack; in WebAssembly the browser's own stack ends first, and the tab with it.
+    """
+
+    draining = False
+
+    def drain(self) -> None:
+        if not self.draining:
+            self.draining = True
+            while self:
+                self.pop()  # the nodes that die here append their own edges, and leave them to this loop
+            self.draining = False
+
+
+_dying = _Dying()
 
 
 class Output:

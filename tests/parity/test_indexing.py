@@ -9,9 +9,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
 
+from cases import Case, load_all  # noqa: E402
 from support.agreement import assert_agree, assert_same  # noqa: E402 - imports torch
 
 import tallow as tl  # noqa: E402
+from tallow.ops import OPS  # noqa: E402
 
 INDEXING = """
 m.zeros(2)[1.0]
@@ -306,3 +308,32 @@ def test_a_list_of_lists_is_one_index() -> None:
     """PyTorch warns that it will read x[[[0, 2], [1, 1]]] so; until then it reads x[[0, 2], [1, 1]]."""
     x = tl.arange(12).reshape(3, 4)
     assert x[[[0, 2], [1, 1]]].shape == (2, 2, 4)
+
+
+SUMS = ("scatter_add", "scatter_reduce", "index_add", "index_put", "put", "scatter")  # PyTorch rounds after each addend
+MOVING = [c for c in load_all() if c.op in OPS and (OPS[c.op].dtypes == "keep" or c.op in (*SUMS, "cat", "stack"))]
+COMPUTING = ("embedding", "linear")  # they widen for themselves
+MOVING = [c for c in MOVING if c.op not in COMPUTING and any(a.dtype.kind == "f" for a in c.inputs)]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("case", MOVING, ids=lambda c: c.id)
+def test_sixteen_bit_floats_are_moved_as_in_pytorch(case: Case, dtype: str) -> None:
+    results = []
+    for module in (tl, torch):
+        inputs = [module.tensor(a) for a in case.inputs]
+        inputs = [t.to(getattr(module, dtype)) if t.is_floating_point() else t for t in inputs]
+        try:
+            made = case.call(module, *inputs)
+        except RuntimeError as error:
+            made = error
+        results.append(made)
+    ours, theirs = results
+    if isinstance(theirs, Exception):  # the case itself mixes in another dtype
+        assert isinstance(ours, tl.errors.TallowError)
+        return
+    if isinstance(ours, Exception):
+        raise ours
+    tolerance = {"float16": 2**-9, "bfloat16": 2**-6}[dtype] if case.op in SUMS else 0
+    assert_same(ours, theirs, rtol=tolerance, atol=tolerance)

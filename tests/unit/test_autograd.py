@@ -442,3 +442,16 @@ def test_hooks_can_be_removed_and_used_as_context() -> None:
         (x * 2).backward()
     (x * 3).backward()
     assert seen == [2]
+
+
+def test_a_tensor_with_a_history_keeps_its_shape() -> None:
+    x = leaf(1.0, 2.0)
+    for refused in (lambda: x.unsqueeze_(0), lambda: (x * 2).unsqueeze_(0)):
+        with pytest.raises(GraphError, match=r"x = x\.unsqueeze"):
+            refused()
+    z = tl.zeros(2, 3)
+    v = z[1:]
+    v.transpose_(0, 1)  # a view that becomes another view
+    v.mul_(0).add_(x[0])
+    z.sum().backward()
+    assert x.grad.tolist() == [3, 0]

@@ -9,8 +9,9 @@ import numpy as np
 
 from tallow import dtypes
 from tallow.apply import apply
+from tallow.autograd.modes import mode
 from tallow.devices import array_module
-from tallow.errors import DimensionError, ShapeError
+from tallow.errors import DimensionError, GraphError, ShapeError
 from tallow.offer import offer
 from tallow.ops import shape as ops
 from tallow.ops.diagonals import diag_embed
@@ -257,6 +258,42 @@ def _each(tensors: tuple[Any, ...], change: Callable[[Tensor], Tensor]) -> Any:
         return change(tensors[0])
     given = tensors[0] if len(tensors) == 1 else tensors
     return tuple(map(change, given))
+
+
+@offer("Tensor_")
+def unsqueeze_(input: Tensor, dim: int) -> Tensor:
+    return _reshape_itself(input, apply(ops.unsqueeze, input, dim), "unsqueeze_")
+
+
+@offer("Tensor_")
+def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
+    return _reshape_itself(input, apply(ops.squeeze, input, dim), "squeeze_")
+
+
+@offer("Tensor_", "swapaxes_", "swapdims_")
+def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    return _reshape_itself(input, apply(ops.transpose, input, dim0, dim1), "transpose_")
+
+
+@offer("Tensor_")
+def t_(input: Tensor) -> Tensor:
+    return _reshape_itself(input, t(input), "t_")
+
+
+def _reshape_itself(input: Tensor, view: Tensor, name: str) -> Tensor:
+    """Let a tensor become a view of itself.
+
+    Raises: GraphError if it has a history: its views, and the views' histories, would be of a shape that is no more.
+    """
+    if input.requires_grad and mode.recording:
+        raise GraphError(
+            f"{name}: a tensor that requires grad cannot change its shape in place",
+            mend=f"use what returns a new view: x = x.{name[:-1]}(...)",
+        )
+    if input._base is not None:
+        input._view = view._view
+    input.array = view.array
+    return input
 
 
 def _reversed(input: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """Optimizers, as torch.optim: one file each, the base in `optimizer`, learning rates over time in `lr_scheduler`."""
 
+from tallow.optim import lr_scheduler
 from tallow.optim.adadelta import Adadelta
 from tallow.optim.adagrad import Adagrad
 from tallow.optim.adam import Adam, AdamW
@@ -25,4 +26,5 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "lr_scheduler",
 ]

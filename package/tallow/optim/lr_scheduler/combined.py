@@ -1,0 +1,100 @@
+"""Schedulers of schedulers: SequentialLR, ChainedScheduler."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from tallow.optim.lr_scheduler.scheduler import LRScheduler, set_value, values_of
+from tallow.optim.optimizer import Optimizer
+
+
+class _OfSchedulers(LRScheduler):
+    """Its state has the states of its schedulers."""
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None) -> None:
+        name = type(self).__name__
+        if not schedulers:
+            raise ArgumentError(f"{name} expects at least one scheduler, but got no scheduler")
+        self.optimizer = getattr(schedulers[0], "optimizer", None) if optimizer is None else optimizer  # type: ignore[assignment]
+        for i, scheduler in enumerate(schedulers):
+            if not hasattr(scheduler, "optimizer"):
+                raise ArgumentTypeError(f"{name} at index {i} should have `optimizer` as its attribute")
+            if isinstance(scheduler, ReduceLROnPlateau):
+                raise ArgumentError(f"{name} does not support ReduceLROnPlateau, at index {i}: its step needs a metric")
+            if scheduler.optimizer is not self.optimizer:
+                raise ArgumentError(
+                    f"{name} expects all schedulers to belong to the same optimizer; that at index {i} does not"
+                )
+        self._schedulers = schedulers
+
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {"_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict({name: value for name, value in state_dict.items() if name != "_schedulers"})
+        for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            scheduler.load_state_dict(state)
+
+
+class SequentialLR(_OfSchedulers):
+    """One scheduler after another, the next from each milestone on.
+
+    Args:    as torch.optim.lr_scheduler.SequentialLR
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
+    ) -> None:
+        super().__init__(schedulers, optimizer)
+        if len(milestones) != len(schedulers) - 1:
+            raise ArgumentError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                f"milestone points, but got {len(schedulers)} schedulers and {len(milestones)} milestones"
+            )
+        self._milestones = milestones
+        self.last_epoch = last_epoch + 1
+        # All schedulers have taken their first step on this optimizer; only the first one should have.
+        for group in optimizer.param_groups:
+            set_value(group, "lr", group["initial_lr"])
+        _undo_step(self)
+        first = schedulers[bisect_right(milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
+
+    def step(self) -> None:  # type: ignore[override]
+        self.last_epoch += 1
+        place = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[place]
+        if place > 0 and self._milestones[place - 1] == self.last_epoch:
+            scheduler._update_lr(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+
+def _undo_step(scheduler: LRScheduler) -> None:
+    if isinstance(scheduler, _OfSchedulers):
+        for inner in scheduler._schedulers:
+            _undo_step(inner)
+    else:
+        scheduler.last_epoch -= 1
+
+
+class ChainedScheduler(_OfSchedulers):
+    """All schedulers at once, each from what the one before it made.
+
+    Args:    as torch.optim.lr_scheduler.ChainedScheduler
+    """
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        super().__init__(schedulers, optimizer)
+        self._last_lr = values_of(self.optimizer, "lr")
+
+    def step(self) -> None:  # type: ignore[override]
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = values_of(self.optimizer, "lr")

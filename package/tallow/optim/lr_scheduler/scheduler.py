@@ -1,0 +1,132 @@
+"""The base of the schedulers: when they step, what they set, and their state."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from tallow.autograd.graph import note_write
+from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.optim.optimizer import Group, Optimizer
+from tallow.tensor import Tensor
+
+
+class LRScheduler:
+    """Sets the learning rates of an optimizer over time, as torch.optim.lr_scheduler.LRScheduler.
+
+    A subclass defines `get_lr`: the learning rates at `last_epoch`, as a rule from those one epoch before, so that
+    schedulers can be chained. It may define `_get_closed_form_lr`: the same from `base_lrs` alone.
+
+    Args:
+        last_epoch: -1 to start; else where to resume, with "initial_lr" in each of the optimizer's groups.
+
+    Raises: ArgumentTypeError for what is not an Optimizer.
+    """
+
+    _is_initial = False  # within the first step, which the constructor takes
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        self.optimizer = as_optimizer(optimizer)
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", _copied(group["lr"]))
+            elif "initial_lr" not in group:
+                raise MissingInitialLr(
+                    f"param 'initial_lr' is not specified in param_groups[{i}], to resume at last_epoch={last_epoch}",
+                    mend="load the optimizer's state first, or start with last_epoch=-1",
+                )
+        self.base_lrs = values_of(optimizer, "initial_lr")
+        self.last_epoch = last_epoch
+        self._initial_step()
+
+    def _initial_step(self) -> None:
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
+
+    def get_lr(self) -> list[Any]:
+        """The learning rate of each group at `last_epoch`; for `step` to call. Ask `get_last_lr` for what is set."""
+        raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
+
+    def get_last_lr(self) -> list[Any]:
+        """The learning rate of each group that was set last."""
+        return self._last_lr
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go on to the next epoch; call it after the optimizer's step.
+
+        Args:
+            epoch: go there instead, by the closed form where there is one; PyTorch advises against it.
+        """
+        if self._step_count == 1 and not self.optimizer._opt_called:
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value of the learning "
+                "rate schedule is skipped; call them in the opposite order",
+                stacklevel=2,
+            )
+        self._step_count += 1
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        closed_form = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
+        self._set_lrs(self.get_lr() if closed_form is None else closed_form())
+
+    def _set_lrs(self, lrs: list[Any]) -> None:
+        for group, lr in zip(self.optimizer.param_groups, lrs, strict=True):
+            set_value(group, "lr", lr)
+        self._last_lr = values_of(self.optimizer, "lr")
+
+    def state_dict(self) -> dict[str, Any]:
+        """All attributes but the optimizer."""
+        return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.__dict__.update(state_dict)
+
+
+class MissingInitialLr(ArgumentError, KeyError):
+    """A group without an initial_lr. PyTorch raises KeyError."""
+
+    __str__ = Exception.__str__  # KeyError's would show the message as a repr
+
+
+def as_optimizer(optimizer: Any) -> Optimizer:
+    if not isinstance(optimizer, Optimizer):
+        raise ArgumentTypeError(f"{type(optimizer).__name__} is not an Optimizer")
+    return optimizer
+
+
+def values_of(optimizer: Optimizer, name: str) -> list[Any]:
+    """An option of each group; a learning rate that is a Tensor is copied, so that it stays what it is."""
+    return [_copied(group[name]) for group in optimizer.param_groups]
+
+
+def _copied(value: Any) -> Any:
+    return value.clone() if isinstance(value, Tensor) else value
+
+
+def set_value(group: Group, name: str, value: Any) -> None:
+    """Set an option, in place if it is a Tensor."""
+    held = group[name]
+    if isinstance(held, Tensor):
+        held.array[...] = float(value)
+        note_write(held)
+    else:
+        group[name] = value
+
+
+def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+    """One value for each group, from one for all or a sequence of them."""
+    groups = len(optimizer.param_groups)
+    if not isinstance(value, list | tuple):
+        return [_copied(value) for _ in range(groups)]
+    if len(value) != groups:
+        raise ArgumentError(
+            f"{name} must have the same length as optimizer.param_groups; it has {len(value)} values, param_groups has "
+            f"{groups}"
+        )
+    return [_copied(v) for v in value]

@@ -8,7 +8,7 @@ from tallow.apply import apply, apply_inplace
 from tallow.dtypes import finfo
 from tallow.offer import offer
 from tallow.ops import rounding, selection
-from tallow.ops.arithmetic import refuse_bool
+from tallow.ops.expect import refuse_bool
 from tallow.tensor import Tensor
 
 

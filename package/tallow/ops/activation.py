@@ -7,18 +7,12 @@ from typing import Any
 
 from tallow import kernels
 from tallow.devices import array_module
-from tallow.dtypes import Array, dtype_of
-from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.approximation import erfc
-from tallow.ops.arithmetic import kind, refuse_bool
 from tallow.ops.dims import normalize_dim
+from tallow.ops.expect import expect_float, kind, refuse_bool
 from tallow.ops.table import Result, op
-
-
-def check_float(name: str, input: Array) -> None:
-    """Raise DtypeError for integers and booleans, which PyTorch's activations do not take."""
-    if kind(input) != "f":
-        raise DtypeError(f"{name}: not implemented for {dtype_of(input).name}", mend="convert first: x.float()")
 
 
 def logistic(x: Array) -> Array:
@@ -36,7 +30,7 @@ def sigmoid(input: Array) -> Result:
 @op("F")
 def logsigmoid(input: Array) -> Result:
     """ln sigmoid(x) = min(x, 0) - ln(1 + exp(-|x|))"""
-    check_float("logsigmoid", input)
+    expect_float("logsigmoid", input)
     xp = array_module(input)
     value = xp.minimum(input, 0) - xp.log1p(xp.exp(-xp.abs(input)))
     return value, lambda g: (g * logistic(-input),)
@@ -62,7 +56,7 @@ def relu6(input: Array) -> Result:
 @op("F_")
 def leaky_relu(input: Array, negative_slope: float = 0.01) -> Result:
     """x where it is positive, elsewhere negative_slope · x."""
-    check_float("leaky_relu", input)
+    expect_float("leaky_relu", input)
     xp = array_module(input)
     value = xp.maximum(input, 0) + xp.minimum(input, 0) * negative_slope  # `where` costs twelve times as much
     return value, lambda g: (xp.where(input > 0, g, g * negative_slope),)
@@ -75,7 +69,7 @@ def prelu(input: Array, weight: Array) -> Result:
     Shapes: input (B, C, ...) or any, weight (1), () or (C) -> as input
     Source: He et al. 2015, arXiv:1502.01852
     """
-    check_float("prelu", input)
+    expect_float("prelu", input)
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or weight.size not in (1, channels):
         raise ShapeError(
@@ -115,7 +109,7 @@ def hardsigmoid(input: Array) -> Result:
 
     Source: Courbariaux et al. 2015, arXiv:1511.00363; this slope: Howard et al. 2019, arXiv:1905.02244
     """
-    check_float("hardsigmoid", input)
+    expect_float("hardsigmoid", input)
     inside = (input > -3) & (input < 3)
     return array_module(input).clip(input + 3, 0, 6) / 6, lambda g: (g * inside / 6,)
 
@@ -126,7 +120,7 @@ def hardswish(input: Array) -> Result:
 
     Source: Howard et al. 2019, arXiv:1905.02244
     """
-    check_float("hardswish", input)
+    expect_float("hardswish", input)
     xp = array_module(input)
 
     def backward(g: Array) -> tuple[Array]:
@@ -140,7 +134,7 @@ def softshrink(input: Array, lambd: float = 0.5) -> Result:
     """x moved towards 0 by lambd, and 0 within."""
     if lambd < 0:
         raise ArgumentError(f"softshrink: lambda must not be negative, got {lambd}")
-    check_float("softshrink", input)
+    expect_float("softshrink", input)
     xp = array_module(input)
     return input - xp.clip(input, -lambd, lambd), lambda g: (g * (xp.abs(input) > lambd),)
 
@@ -148,7 +142,7 @@ def softshrink(input: Array, lambd: float = 0.5) -> Result:
 @op("tl Tensor F")
 def hardshrink(input: Array, lambd: float = 0.5) -> Result:
     """x, and 0 where |x| ≤ lambd."""
-    check_float("hardshrink", input)
+    expect_float("hardshrink", input)
     xp = array_module(input)
     within = xp.abs(input) <= lambd
     return xp.where(within, 0, input), lambda g: (g * ~within,)
@@ -172,7 +166,7 @@ def elu(input: Array, alpha: float = 1.0) -> Result:
 
     Source: Clevert et al. 2015, arXiv:1511.07289
     """
-    check_float("elu", input)
+    expect_float("elu", input)
     return _elu(input, alpha, 1.0, 1.0)
 
 
@@ -182,7 +176,7 @@ def celu(input: Array, alpha: float = 1.0) -> Result:
 
     Source: Barron 2017, arXiv:1704.07483
     """
-    check_float("celu", input)
+    expect_float("celu", input)
     if alpha == 0:
         raise ArgumentError("celu: alpha cannot be 0")
     return _elu(input, alpha, 1.0, 1 / alpha)
@@ -194,7 +188,7 @@ def selu(input: Array) -> Result:
 
     Source: Klambauer et al. 2017, arXiv:1706.02515, eq. 2
     """
-    check_float("selu", input)
+    expect_float("selu", input)
     return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
 
 
@@ -209,7 +203,7 @@ def _elu(x: Array, alpha: float, scale: float, rate: float) -> Result:
 @op("F")
 def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Result:
     """ln(1 + exp(beta · x)) / beta, and x itself where beta · x is above the threshold."""
-    check_float("softplus", input)
+    expect_float("softplus", input)
     xp = array_module(input)
     scaled = input * beta
     linear = scaled > threshold
@@ -237,7 +231,7 @@ def silu(input: Array) -> Result:
 
     Source: Hendrycks & Gimpel 2016, arXiv:1606.08415; Elfwing et al. 2017, arXiv:1702.03118
     """
-    check_float("silu", input)
+    expect_float("silu", input)
 
     def backward(g: Array) -> tuple[Array]:
         s = logistic(input)
@@ -257,7 +251,7 @@ def mish(input: Array) -> Result:
 
     Source: Misra 2019, arXiv:1908.08681
     """
-    check_float("mish", input)
+    expect_float("mish", input)
     xp = array_module(input)
     squashed = xp.tanh(xp.where(input > 20, input, xp.log1p(xp.exp(input))))
 
@@ -277,7 +271,7 @@ def gelu(input: Array, *, approximate: str = "none") -> Result:
     """
     if approximate not in ("none", "tanh"):
         raise ArgumentError(f"gelu: approximate={approximate!r}", mend="use 'none' or 'tanh'")
-    check_float("gelu", input)
+    expect_float("gelu", input)
     slope = _gelu_slope if approximate == "none" else _gelu_tanh_slope
     return kernels.run("gelu", input, approximate), lambda g: (g * slope(input),)
 
@@ -318,7 +312,7 @@ def glu(input: Array, dim: int = -1) -> Result:
     Shapes: (..., 2N, ...) -> (..., N, ...)
     Source: Dauphin et al. 2016, arXiv:1612.08083
     """
-    check_float("glu", input)
+    expect_float("glu", input)
     if input.ndim == 0:
         raise ShapeError("glu: does not support 0-dimensional tensors")
     dim = normalize_dim(dim, input.ndim, "glu")

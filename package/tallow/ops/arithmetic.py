@@ -9,24 +9,10 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar, get_default_dtype
 from tallow.errors import ArgumentError, DtypeError, NumericError
+from tallow.ops.expect import no_floats, refuse_bool
 from tallow.ops.table import Result, op
 
 FLOAT64 = np.dtype(np.float64)
-
-
-def kind(x: Any) -> str:
-    """The kind of an array or a Python number, by NumPy's letter: b, i, u or f."""
-    return x.dtype.kind if hasattr(x, "dtype") else np.result_type(type(x)).kind
-
-
-def no_floats(*operands: Any) -> bool:
-    return all(kind(x) != "f" for x in operands)
-
-
-def refuse_bool(name: str, *operands: Any) -> None:
-    """Raise DtypeError if nothing but booleans is given."""
-    if all(kind(x) == "b" for x in operands):
-        raise DtypeError(f"{name}: not implemented for bool", mend="convert first, e.g. with .long()")
 
 
 def log(x: Any) -> Any:

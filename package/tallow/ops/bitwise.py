@@ -6,7 +6,7 @@ from typing import Any
 
 from tallow.dtypes import Array, Scalar
 from tallow.errors import ArgumentTypeError, DtypeError
-from tallow.ops.arithmetic import kind
+from tallow.ops.expect import kind
 from tallow.ops.table import Result, op
 
 

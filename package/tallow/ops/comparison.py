@@ -9,7 +9,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar, get_default_dtype
 from tallow.errors import ArgumentError
-from tallow.ops.arithmetic import no_floats
+from tallow.ops.expect import no_floats
 from tallow.ops.table import Result, op
 
 

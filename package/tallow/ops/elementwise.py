@@ -9,7 +9,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import DtypeError
-from tallow.ops.arithmetic import kind
+from tallow.ops.expect import kind
 from tallow.ops.table import Result, op
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from tallow import return_types
 from tallow.devices import array_module
-from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.along import axis_of, places, position, take
-from tallow.ops.expect import expect_float
+from tallow.ops.expect import expect_float, refuse_bool
 from tallow.ops.reduction import kept_shape, left_shape
 from tallow.ops.scan import running
 from tallow.ops.sorting import chosen, order
@@ -39,8 +39,7 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Resu
 
     Raises:  ShapeError for a k that `dim` has not
     """
-    if input.dtype.kind == "b":
-        raise DtypeError("kthvalue: not implemented for bool", mend="convert it first: x.int()")
+    refuse_bool("kthvalue", input)
     x, axis = axis_of(input, dim, "kthvalue")
     if not 1 <= k <= x.shape[axis]:
         raise ShapeError(f"kthvalue: k={k} is out of range for dim {dim} of size {x.shape[axis]}")

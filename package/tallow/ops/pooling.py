@@ -17,7 +17,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import DtypeError, ShapeError
 from tallow.ops.accumulate import add_at
-from tallow.ops.expect import expect_float
+from tallow.ops.expect import expect_float, refuse_bool
 from tallow.ops.resampling import even_windows, mean_taps
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Index, Result, op
@@ -116,11 +116,6 @@ def lowest(x: Array) -> float:
     return -np.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min)
 
 
-def _require_number(name: str, input: Array) -> None:
-    if input.dtype.kind == "b":
-        raise DtypeError(f"{name}: not defined for bool", mend="convert with .float()")
-
-
 def _axis_max(x: Array, axis: Axis) -> Array:
     """The maximum of each window of a padded array."""
     xp = array_module(x)
@@ -174,7 +169,7 @@ def max_pool(
     Nothing but the input is kept for backward, which finds the maxima again.
     """
     name = f"max_pool{dims}d"
-    _require_number(name, input)
+    refuse_bool(name, input)
     axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
 
     def stages() -> list[Array]:
@@ -205,7 +200,7 @@ def max_pool_with_indices(
 ) -> Result:
     """As max_pool, and where the maxima lie: places in the flattened last `dims` dims of the input."""
     name = f"max_pool{dims}d"
-    _require_number(name, input)
+    refuse_bool(name, input)
     axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
     xp = array_module(input)
     y, place = input, xp.zeros(input.shape, np.int64)

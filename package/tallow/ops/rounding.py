@@ -9,7 +9,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import DtypeError
-from tallow.ops.arithmetic import kind, refuse_bool
+from tallow.ops.expect import kind, refuse_bool
 from tallow.ops.table import Result, op
 
 

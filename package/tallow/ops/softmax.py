@@ -6,8 +6,8 @@ from tallow import kernels
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentTypeError
-from tallow.ops.activation import check_float
 from tallow.ops.dims import normalize_dim
+from tallow.ops.expect import expect_float
 from tallow.ops.table import Result, op
 
 
@@ -27,7 +27,7 @@ def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Resul
 
     Shapes: (..., N, ...) -> the same.
     """
-    check_float("softmax", input)
+    expect_float("softmax", input)
     dim = _required_dim("softmax", dim, input)
     xp = array_module(input)
     if input.ndim == 0:
@@ -64,7 +64,7 @@ def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> R
 
     Shapes: (..., N, ...) -> the same.
     """
-    check_float("log_softmax", input)
+    expect_float("log_softmax", input)
     dim = _required_dim("log_softmax", dim, input)
     axis = dim if input.ndim else None
     xp = array_module(input)

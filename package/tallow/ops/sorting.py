@@ -6,8 +6,9 @@ import numpy as np
 
 from tallow import return_types
 from tallow.devices import array_module
-from tallow.errors import DimensionError, DtypeError, ShapeError
+from tallow.errors import DimensionError, ShapeError
 from tallow.ops.along import axis_of, put, take
+from tallow.ops.expect import refuse_bool
 from tallow.ops.table import Array, Result, op
 
 
@@ -58,8 +59,7 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
     Raises:  DimensionError for a k that `dim` has not
     """
-    if input.dtype.kind == "b":
-        raise DtypeError("topk: not implemented for bool", mend="convert it first: x.int()")
+    refuse_bool("topk", input)
     x, axis = axis_of(input, dim, "topk")
     n = x.shape[axis]
     if not 0 <= k <= n:
@@ -106,8 +106,7 @@ def min_along(input: Array, dim: int, keepdim: bool = False) -> Result:
 
 
 def _index_of_extreme(input: Array, dim: int | None, keepdim: bool, name: str) -> Result:
-    if input.dtype.kind == "b":
-        raise DtypeError(f"{name}: not implemented for bool", mend="convert it first: x.int()")
+    refuse_bool(name, input)
     x, axis = (input.reshape(-1), 0) if dim is None else axis_of(input, dim, name)
     if x.shape[axis] == 0:
         raise DimensionError(f"{name}: expected reduction dim {dim} to have non-zero size, got shape {input.shape}")

@@ -7,9 +7,9 @@ from typing import Any
 
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
-from tallow.errors import DtypeError
 from tallow.ops import approximation
-from tallow.ops.arithmetic import log, no_floats
+from tallow.ops.arithmetic import log
+from tallow.ops.expect import expect_float
 from tallow.ops.table import Result, op
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -89,15 +89,10 @@ def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
     return value, backward
 
 
-def _refuse_integers(name: str, *operands: Any) -> None:
-    if no_floats(*operands):
-        raise DtypeError(f"{name}: not implemented for integers", mend="convert to float first, e.g. with .float()")
-
-
 @op("tl Tensor", dtypes="promote")
 def logaddexp(input: Array, other: Array) -> Result:
     """ln(exp(input) + exp(other)), without overflow on the way."""
-    _refuse_integers("logaddexp", input, other)
+    expect_float("logaddexp", input, other)
     xp = array_module(input, other)
 
     def backward(g: Array) -> tuple[Any, ...]:
@@ -109,7 +104,7 @@ def logaddexp(input: Array, other: Array) -> Result:
 @op("tl Tensor", dtypes="promote")
 def logaddexp2(input: Array, other: Array) -> Result:
     """log2(2^input + 2^other), without overflow on the way."""
-    _refuse_integers("logaddexp2", input, other)
+    expect_float("logaddexp2", input, other)
     xp = array_module(input, other)
 
     def backward(g: Array) -> tuple[Any, ...]:

@@ -1,0 +1,289 @@
+"""The base of the optimizers: groups, steps, hooks, what a step tells autograd, and loading what does not fit."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tallow as tl
+from tallow.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CheckpointError,
+    DtypeError,
+    GraphError,
+    ShapeError,
+)
+
+ALL = [getattr(tl.optim, name) for name in tl.optim.__all__ if name not in ("Optimizer", "LBFGS", "lr_scheduler")]
+
+
+def parameter(*shape: int) -> tl.Tensor:
+    p = tl.ones(*shape).requires_grad_()
+    p.grad = tl.ones(*shape)
+    return p
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_step_goes_down_in_place(kind: Any) -> None:
+    p, without_gradient = parameter(3), tl.ones(2).requires_grad_()
+    array = p.array
+    optimizer = kind([p, without_gradient], lr=0.1)
+    assert optimizer.step() is None
+    assert p.array is array
+    assert (p < 1).all()
+    assert (without_gradient == 1).all()
+    assert without_gradient not in optimizer.state
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_maximize_goes_up(kind: Any) -> None:
+    p = parameter(3)
+    kind([p], lr=0.1, maximize=True).step()
+    assert (p > 1).all()
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_any_layout_and_size(kind: Any) -> None:
+    """Transposed, zero-dim and empty parameters move as a contiguous one does."""
+    start = np.arange(6.0).reshape(2, 3) + 1
+    plain, turned = (tl.from_numpy(a).requires_grad_() for a in (start.copy(), start.T.copy().T))
+    point, nothing = tl.tensor(1.0, dtype=tl.float64, requires_grad=True), parameter(0)
+    point.grad = tl.tensor(0.5, dtype=tl.float64)
+    optimizer = kind([plain, turned, point, nothing], lr=0.1)
+    for _ in range(3):
+        plain.grad = tl.from_numpy(start * 0.5)
+        turned.grad = tl.from_numpy(start * 0.5)
+        optimizer.step()
+    np.testing.assert_array_equal(plain.detach().numpy(), turned.detach().numpy())
+    assert point.item() == pytest.approx(plain.detach().numpy()[0, 0])
+    assert nothing.shape == (0,)
+
+
+def test_step_runs_the_closure_with_gradients_and_returns_its_loss() -> None:
+    p = parameter(2)
+    optimizer = tl.optim.SGD([p], lr=0.25)
+
+    def closure() -> tl.Tensor:
+        optimizer.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with tl.no_grad():
+        assert optimizer.step(closure).item() == 2.0
+    assert p.tolist() == [0.5, 0.5]
+
+
+def test_backward_step_uses_the_gradients_of_this_loss_alone() -> None:
+    p = parameter(2)
+    optimizer = tl.optim.SGD([p], lr=0.5)
+    for _ in range(2):
+        optimizer.backward_step((3 * p).sum())
+    assert p.tolist() == [-2.0, -2.0]
+
+
+def test_zero_grad() -> None:
+    p = parameter(2)
+    optimizer = tl.optim.SGD([p])
+    grad = p.grad
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad is grad
+    assert grad is not None
+    assert grad.tolist() == [0.0, 0.0]
+    optimizer.zero_grad()
+    assert p.grad is None
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_step_makes_saved_values_stale(kind: Any) -> None:
+    p = parameter(2)
+    loss = (p * p).sum()
+    kind([p], lr=0.1).step()
+    with pytest.raises(GraphError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_parameters_in_read_only_memory_are_refused() -> None:
+    array = np.ones(2, np.float32)
+    array.flags.writeable = False
+    p = tl.from_numpy(array) if array.flags.writeable else tl.Tensor(array)
+    p.requires_grad_().grad = tl.ones(2)
+    with pytest.raises(ShapeError, match="Adam: the memory cannot be written"):
+        tl.optim.Adam([p]).step()
+
+
+def test_hooks_surround_every_step() -> None:
+    calls: list[Any] = []
+    optimizer = tl.optim.SGD([parameter(1)], lr=0.5)
+    before = optimizer.register_step_pre_hook(lambda o, args, kwargs: calls.append(("before", o is optimizer)))
+    after = optimizer.register_step_post_hook(lambda o, args, kwargs: calls.append(("after", args[0] is optimizer)))
+    optimizer.step()
+    assert calls == [("before", True), ("after", True)]
+    before.remove()
+    after.remove()
+    optimizer.step()
+    assert len(calls) == 2
+
+
+def test_a_pre_hook_may_change_the_arguments() -> None:
+    optimizer = tl.optim.SGD([parameter(1)])
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: ((o, lambda: 7), {}))
+    assert optimizer.step() == 7
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: 3)
+    with pytest.raises(ArgumentError, match="must return None or"):
+        optimizer.step()
+
+
+class Halving(tl.optim.Optimizer):
+    """Written as PyTorch's are: a `step` of its own."""
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params, {"lr": tl.optim.optimizer.required})
+
+    def step(self, closure: Any = None) -> None:
+        with tl.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.mul_(group["lr"])
+
+
+class Quartering(Halving):
+    def step(self, closure: Any = None) -> None:
+        super().step()
+        super().step()
+
+
+def test_an_optimizer_with_a_step_of_its_own_has_hooks_once() -> None:
+    p = parameter(1)
+    optimizer = Quartering([{"params": p, "lr": 0.5}])
+    calls: list[int] = []
+    optimizer.register_step_post_hook(lambda *_: calls.append(1))
+    optimizer.step()
+    assert p.item() == 0.25
+    assert calls == [1]
+    with pytest.raises(ArgumentError, match="required optimization parameter lr"):
+        Halving([p])
+
+
+def test_neither_update_nor_step() -> None:
+    with pytest.raises(NotImplementedError, match="defines neither"):
+        tl.optim.Optimizer([parameter(1)], {}).step()
+
+
+def test_names_of_parameters_are_kept() -> None:
+    optimizer = tl.optim.SGD([("weight", parameter(2)), ("bias", parameter(1))])
+    assert optimizer.state_dict()["param_groups"][0]["param_names"] == ["weight", "bias"]
+
+
+def test_duplicates_warn_within_a_group_and_are_refused_across() -> None:
+    p = parameter(1)
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        tl.optim.SGD([p, p])
+    with pytest.raises(ArgumentError, match="more than one parameter group"):
+        tl.optim.SGD([{"params": [p]}, {"params": [p]}])
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "words"),
+    [
+        ([], ArgumentError, "empty parameter list"),
+        (tl.ones(1), ArgumentTypeError, "iterable of Tensors or dicts"),
+        (None, ArgumentTypeError, "got NoneType"),
+        ([{"lr": 0.1}], ArgumentError, "no 'params'"),
+        ([np.ones(2)], ArgumentTypeError, "parameter 0 is ndarray"),
+    ],
+)
+def test_bad_parameters(params: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        tl.optim.SGD(params)
+
+
+def test_outputs_of_ops_are_refused_unless_they_retain_their_gradient() -> None:
+    y = parameter(1) * 2
+    with pytest.raises(ArgumentError, match=r"parameter 0 is the output of <MulBackward0>"):
+        tl.optim.SGD([y])
+    y.retain_grad()
+    tl.optim.SGD([y])
+
+
+def test_options_of_the_wrong_kind() -> None:
+    p = parameter(1)
+    for bad in ("0.1", None):
+        with pytest.raises(ArgumentTypeError, match="lr must be a number"):
+            tl.optim.SGD([p], lr=bad)
+    with pytest.raises(ArgumentError, match="betas must be two numbers"):
+        tl.optim.Adam([p], betas=(0.9,))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="differentiable=True"):
+        tl.optim.Adam([p], differentiable=True)
+
+
+def test_loading_names_all_that_does_not_fit_and_changes_nothing() -> None:
+    other = tl.optim.Adam([parameter(3), parameter(2, 2), parameter(4)])
+    other.step()
+    mine = tl.optim.Adam([parameter(3), parameter(5), parameter(6)], lr=0.5)
+    mine.step()
+    before = copy.deepcopy(mine.state_dict())
+    with pytest.raises(CheckpointError) as caught:
+        mine.load_state_dict(other.state_dict())
+    assert "parameter 1 (5,): exp_avg has shape (2, 2)" in str(caught.value)
+    assert "parameter 2 (6,): exp_avg_sq has shape (4,)" in str(caught.value)
+    after = mine.state_dict()
+    assert after["param_groups"] == before["param_groups"]
+    assert (after["state"][1]["exp_avg"] == before["state"][1]["exp_avg"]).all()
+
+
+def test_loading_another_number_of_parameters() -> None:
+    state = tl.optim.SGD([parameter(1), parameter(1)]).state_dict()
+    with pytest.raises(CheckpointError, match="group 0: 2 parameters in the state dict, 1 in the optimizer"):
+        tl.optim.SGD([parameter(1)]).load_state_dict(state)
+
+
+def test_loading_copies() -> None:
+    a, b = (tl.optim.Adam([parameter(2)]) for _ in range(2))
+    a.step()
+    b.load_state_dict(a.state_dict())
+    held = a.state_dict()["state"][0]["exp_avg"].clone()
+    b.step()
+    assert (a.state_dict()["state"][0]["exp_avg"] == held).all()
+
+
+def test_loading_an_older_state_keeps_the_defaults_it_lacks() -> None:
+    optimizer = tl.optim.AdamW([parameter(2)])
+    state = {"state": {0: {"step": 3, "exp_avg": tl.zeros(2), "exp_avg_sq": tl.zeros(2)}}}
+    optimizer.load_state_dict(state | {"param_groups": [{"params": [0], "lr": 0.5, "decoupled_weight_decay": False}]})
+    (group,) = optimizer.param_groups
+    assert (group["lr"], group["amsgrad"], group["decoupled_weight_decay"]) == (0.5, False, True)
+    optimizer.step()
+    assert optimizer.state_dict()["state"][0]["step"].item() == 4.0
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))])
+def test_copies_and_pickles_go_their_own_way(duplicate: Any) -> None:
+    optimizer = tl.optim.Adam([parameter(2)], lr=0.1)
+    optimizer.step()
+    other = duplicate(optimizer)
+    (p,), (q,) = optimizer.param_groups[0]["params"], other.param_groups[0]["params"]
+    assert q is not p
+    p.grad, q.grad = tl.ones(2), tl.ones(2)
+    optimizer.step()
+    assert q.tolist() != p.tolist()
+    other.step()
+    assert q.tolist() == p.tolist()
+
+
+def test_lbfgs_wants_a_closure_one_group_and_many_digits() -> None:
+    p = parameter(2)
+    optimizer = tl.optim.LBFGS([p])
+    with pytest.raises(ArgumentTypeError, match="needs a closure"):
+        optimizer.step()
+    with pytest.raises(ArgumentError, match="parameter groups"):
+        optimizer.add_param_group({"params": [parameter(1)]})
+    with pytest.raises(ArgumentError, match="only 'strong_wolfe'"):
+        tl.optim.LBFGS([p], line_search_fn="wolfe")
+    with pytest.raises(DtypeError, match=r"parameter 0 is tallow\.bfloat16"):
+        tl.optim.LBFGS([tl.ones(2).bfloat16()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from operator import index
+from typing import Any
 
 from tallow.devices import array_module
 from tallow.errors import ShapeError
@@ -139,9 +140,9 @@ def expand(input: Array, size: Ints) -> Result:
         raise ShapeError(
             f"expand: the number of sizes provided ({len(size)}) must be at least the number of dims ({input.ndim})"
         )
-    shape = []
+    shape: list[int] = []
     for i, n in enumerate(size):
-        own = input.shape[i - extra] if i >= extra else None
+        own: Any = input.shape[i - extra] if i >= extra else None
         if n == -1 and own is None:
             raise ShapeError(f"expand: -1 is not allowed in a leading, non-existing dimension {i}")
         if n < -1 or (own not in (None, 1, n) and n != -1):

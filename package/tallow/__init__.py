@@ -44,7 +44,7 @@ from tallow.dtypes import (
     uint8,
     uint32,
 )
-from tallow.errors import MissingNameError
+from tallow.errors import MissingNameError, OutOfMemoryError
 from tallow.layout import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from tallow.offer import OFFERED, offer_op, offer_operators
 from tallow.offer import user_op as op
@@ -102,6 +102,7 @@ __all__ = [
     "no_grad",
     "ones",
     "op",
+    "OutOfMemoryError",
     "pi",
     "preserve_format",
     "promote_types",

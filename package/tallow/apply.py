@@ -24,8 +24,17 @@ from tallow.autograd.graph import (
 from tallow.autograd.modes import mode
 from tallow.autograd.views import View
 from tallow.autograd.writes import holds, owner_of, unshare
-from tallow.dtypes import BF16, F16, HALVES, Array
-from tallow.errors import ArgumentTypeError, DeviceError, DimensionError, DtypeError, GraphError, ShapeError, TallowError
+from tallow.dtypes import HALVES, Array
+from tallow.errors import (
+    ArgumentTypeError,
+    DeviceError,
+    DimensionError,
+    DtypeError,
+    GraphError,
+    OutOfMemoryError,
+    ShapeError,
+    TallowError,
+)
 from tallow.ops.quiet import hush, restore
 from tallow.ops.table import Op
 from tallow.tensor import Tensor, wrap
@@ -65,6 +74,7 @@ class Prepared:
         call = list(args)
         tensors: list[Tensor | None] = []
         dtype = None
+        numbers = False  # beside floats they are weak; integers convert them
         for i, _ in op.operands:
             if i >= given:
                 break
@@ -78,9 +88,12 @@ class Prepared:
                 tensors.append(x)
             elif x is None and i in op.optional:
                 tensors.append(None)
+            elif (type(x) is float or type(x) is int) and i in op.numbers:
+                tensors.append(None)
+                numbers = True
             else:
                 return False
-        if dtype is None or (op.dtypes != "keep" and (dtype is F16 or dtype is BF16)):
+        if dtype is None or (op.dtypes != "keep" and dtype in HALVES) or (numbers and dtype.kind != "f"):
             return False
         if op.dtypes == "float" and dtype.kind != "f":
             return False
@@ -153,7 +166,8 @@ class Prepared:
             if op.dtypes == "float" and not common.is_floating_point:
                 common = dtypes.get_default_dtype()
             if not uniform or common.storage != first:
-                values = [_convert_operand(v, common) for v in values]
+                convert = _convert_array if op.dtypes == "divide" else _convert_operand
+                values = [convert(v, common) for v in values]
         if common.storage in HALVES:
             self.half = common
             values = [dtypes.widen(v) if hasattr(v, "dtype") else v for v in values]
@@ -210,6 +224,10 @@ def _same_dtype(op: Op, values: list[Any]) -> list[Any]:
     return values
 
 
+def _convert_array(value: Any, to: dtypes.dtype) -> Any:
+    return dtypes.cast(value, to) if hasattr(value, "dtype") else value
+
+
 def _convert_operand(value: Any, to: dtypes.dtype) -> Any:
     if hasattr(value, "dtype"):
         return dtypes.cast(value, to)
@@ -233,6 +251,8 @@ def compute(op: Op, ready: Prepared) -> tuple[Any, Any]:
         raise ArgumentTypeError(_failure(op, ready, error)) from error
     except IndexError as error:
         raise DimensionError(_failure(op, ready, error)) from error
+    except MemoryError as error:
+        raise OutOfMemoryError(_failure(op, ready, error), mend="work on smaller parts, or a smaller dtype") from error
     except (ValueError, OverflowError, np.linalg.LinAlgError) as error:
         raise ShapeError(_failure(op, ready, error)) from error
     finally:
@@ -303,7 +323,8 @@ def _apply_view(op: Op, source: Tensor, *args: Any) -> Any:
         raise
     except (TypeError, ValueError, IndexError, OverflowError) as error:
         known = {TypeError: ArgumentTypeError, IndexError: DimensionError}
-        raise known.get(type(error), ShapeError)(f"{op.name}: {error}; operand: {tuple(array.shape)} {source.dtype.name}") from error
+        where = f"operand: {tuple(array.shape)} {source.dtype.name}"
+        raise known.get(type(error), ShapeError)(f"{op.name}: {error}; {where}") from error
     several = isinstance(value, tuple)
     outputs = []
     for index, part in enumerate(value if several else (value,)):

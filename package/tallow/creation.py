@@ -10,7 +10,15 @@ import numpy as np
 
 from tallow import devices, dtypes
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, NumericError, ShapeError
+from tallow.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DtypeError,
+    NumericError,
+    OutOfMemoryError,
+    ShapeError,
+    TallowError,
+)
 from tallow.offer import offer
 from tallow.ops.filling import constant
 from tallow.tensor import Tensor, wrap
@@ -95,8 +103,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor on the memory of a NumPy array: writes through one are seen through the other."""
     if not isinstance(array, np.ndarray):
         raise ArgumentTypeError(f"from_numpy: expected a numpy.ndarray, got {type(array).__name__}")
-    _array_dtype(array, None)
-    return wrap(array)
+    return wrap(dtypes.cast(array, _array_dtype(array, None)))
 
 
 @offer("tl")
@@ -158,6 +165,8 @@ def _from_nested(data: Any) -> tuple[Array, dtypes.dtype]:
         raise ArgumentError("tensor: an integer is too large for 64 bits", mend="use floats")
     if array.dtype.kind not in "biuf":
         wrong = next(iter(array.flat)) if array.size else data
+        if array.dtype.kind in "US":
+            raise ArgumentTypeError(f"tensor: invalid data type 'str': {data!r:.80}", mend="convert to numbers first")
         raise DtypeError(f"tensor: could not infer dtype of {type(wrong).__name__}: {data!r:.80}")
     if plain:
         return array, _array_dtype(array, None)
@@ -229,18 +238,29 @@ def as_size(size: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
     return shape
 
 
+def no_room(shape: tuple[int, ...], d: dtypes.dtype, error: Exception) -> TallowError:
+    """What to raise when NumPy cannot make an array: there is no memory for it, or could never be."""
+    kind = OutOfMemoryError if isinstance(error, MemoryError) else ShapeError
+    return kind(f"no tensor of size {shape} and {d.name} can be made: {error}", mend="is the size as it was meant?")
+
+
 def filled(
     shape: tuple[int, ...], value: Number | None, d: dtypes.dtype, device: Device, requires_grad: bool = False
 ) -> Tensor:
     """A leaf of that size, made where it belongs; without a value its memory is not initialised."""
     target = devices.CPU if device is None else devices.device(device)
     xp = devices.get_backend(target.type).module
-    if value is None or target.type == "meta":
-        array = xp.empty(shape, d.storage)
-    elif value == 0:
-        array = xp.zeros(shape, d.storage)
-    else:
-        array = xp.full(shape, constant(value, d, "full")[()], d.storage)
+    try:
+        if value is None or target.type == "meta":
+            array = xp.empty(shape, d.storage)
+        elif value == 0:
+            array = xp.zeros(shape, d.storage)
+        else:
+            array = xp.full(shape, constant(value, d, "full")[()], d.storage)
+    except (MemoryError, OverflowError, ValueError) as error:
+        if isinstance(error, TallowError):
+            raise
+        raise no_room(shape, d, error) from error
     return place(array, d, device, requires_grad)
 
 
@@ -334,7 +354,10 @@ def arange(
     if d is dtypes.int64 and not integers:
         start, end, step, integers = int(start), int(end), int(step), True
     length = -((start - end) // step) if integers else math.ceil((end - start) / step)
-    exact = np.arange(length, dtype=np.int64)  # computed in full width, so that a float's rounding never adds up
+    try:
+        exact = np.arange(length, dtype=np.int64)  # in full width, so that a float's rounding never adds up
+    except (MemoryError, OverflowError, ValueError) as error:
+        raise no_room((length,), d, error) from error
     return place(exact * step + start if integers else exact * float(step) + start, d, device, requires_grad)
 
 

@@ -127,9 +127,13 @@ def widen(array: Array) -> Array:
 
 
 def cast(array: Array, to: dtype) -> Array:
-    """Convert elements. bfloat16 rounds to nearest even and keeps NaN; no copy when nothing changes."""
+    """Convert elements. bfloat16 rounds to nearest even and keeps NaN; no copy when nothing changes.
+
+    The result has the very dtype object of `to.storage`: NumPy makes others that are equal, when it unpickles an array
+    for one, and short cuts ask by identity.
+    """
     if array.dtype == to.storage:
-        return array
+        return array if array.dtype is to.storage else array.view(to.storage)
     if array.dtype == BF16:
         array = widen(array)
     if to is not bfloat16:

@@ -10,6 +10,7 @@ ported code keep working:
     ├── GraphError          RuntimeError      misuse of autograd: freed graph, stale saved value, ...
     ├── NumericError        RuntimeError      NaN or infinity where a number is needed
     ├── LinAlgError         RuntimeError      a matrix without the inverse, factor or values asked for
+    ├── OutOfMemoryError    RuntimeError      an array that finds no room; a MemoryError as well
     ├── DimensionError      IndexError        a dim or an index out of range
     ├── ArgumentError       ValueError        any other argument that makes no sense; a RuntimeError as well
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
@@ -55,6 +56,10 @@ class NumericError(TallowError, RuntimeError):
 
 class LinAlgError(TallowError, RuntimeError):
     """A matrix that does not have the inverse, the factor or the values asked for."""
+
+
+class OutOfMemoryError(TallowError, RuntimeError, MemoryError):
+    """An array that finds no room in memory."""
 
 
 class DimensionError(TallowError, IndexError):

@@ -19,7 +19,7 @@ from tallow.autograd.modes import mode
 from tallow.autograd.views import View
 from tallow.autograd.writes import write_count
 from tallow.dtypes import Array
-from tallow.errors import ArgumentTypeError, DtypeError, GraphError, MissingNameError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, GraphError, MissingNameError, ShapeError
 from tallow.ops.dims import normalize_dim
 from tallow.size import Size
 
@@ -195,7 +195,7 @@ class Tensor:
     def item(self) -> Any:
         """The only element, as a Python number."""
         if self.array.size != 1:
-            raise ShapeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+            raise ArgumentError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
         return self._host().item()
 
     def tolist(self) -> Any:
@@ -237,7 +237,9 @@ class Tensor:
         return printing.tensor_repr(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self.array.ndim == 0 and spec else str(self)
+        if spec and self.array.ndim:
+            raise ArgumentTypeError(f"format {spec!r} is for tensors of no dims", mend="format each element, or str(x)")
+        return format(self.item(), spec) if spec else str(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self._node is not None:
@@ -502,7 +504,7 @@ def _array_of(g: Any) -> Array:
 
 
 def _unpickle(cls: type[Tensor], array: Array, device: str, requires_grad: bool) -> Tensor:
-    return cls._rebuild(devices.move(array, devices.device(device)), requires_grad)
+    return cls._rebuild(devices.move(dtypes.cast(array, dtypes.dtype_of(array)), devices.device(device)), requires_grad)
 
 
 def _run_hook(hook: Callable[[Tensor], Tensor | None], grad: Tensor) -> Tensor:

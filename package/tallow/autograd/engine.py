@@ -83,8 +83,9 @@ class LeafGrad:
 
     def add(self, g: Array, owned: bool) -> None:
         if g.shape != self.shape or g.dtype is not self.dtype:
-            g = fit(g, self.shape, self.dtype)
-            owned = g.base is None
+            fitted = fit(g, self.shape, self.dtype)
+            owned = owned if fitted is g else fitted.base is None
+            g = fitted
         if self.array is None:
             self.array, self.owned = g, owned
         elif self.owned:

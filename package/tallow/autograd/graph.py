@@ -17,7 +17,7 @@ import numpy as np
 from tallow.autograd.modes import mode
 from tallow.autograd.views import Layout
 from tallow.autograd.writes import last_write, note, used_arrays
-from tallow.dtypes import BF16, F16, Array
+from tallow.dtypes import HALVES, Array
 from tallow.errors import GraphError
 
 FLOAT32 = np.dtype(np.float32)
@@ -115,7 +115,7 @@ def make_node(
 def gradient_dtype(array: Array) -> np.dtype[Any]:
     """Gradients of sixteen-bit tensors travel in float32."""
     dtype = array.dtype
-    return FLOAT32 if dtype is F16 or dtype is BF16 else dtype
+    return FLOAT32 if dtype in HALVES else dtype
 
 
 def edge_to(tensor: Any) -> Edge | None:

@@ -12,8 +12,6 @@ from tallow.errors import ArgumentError, DtypeError, NumericError
 from tallow.ops.expect import no_floats, refuse_bool
 from tallow.ops.table import Result, op
 
-FLOAT64 = np.dtype(np.float64)
-
 
 def log(x: Any) -> Any:
     """The natural logarithm of an array or a Python number, which stays one: it does not widen what it meets."""
@@ -66,7 +64,7 @@ def mul(input: Array | Scalar, other: Array | Scalar) -> Result:
     return input * other, lambda g: (lambda: g * other, lambda: g * input)
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("divide",))
+@op("tl Tensor Tensor_", dtypes="divide", aliases=("divide",))
 def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | None = None) -> Result:
     """input / other, broadcast; with a `rounding_mode`, rounded towards zero ("trunc") or down ("floor").
 
@@ -77,9 +75,9 @@ def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | No
     if rounding_mode is not None:
         zeros = array_module(input, other).zeros_like  # rounding makes steps, which are flat
         return _rounded_quotient(input, other, rounding_mode), lambda g: (lambda: zeros(g), lambda: zeros(g))
+    if no_floats(input, other):
+        input, other = _as_float(input), _as_float(other)
     value: Any = input / other
-    if value.dtype == FLOAT64 and no_floats(input, other):
-        value = value.astype(get_default_dtype().storage)
     return value, lambda g: (lambda: g / other, lambda: -g * value / other)
 
 
@@ -89,11 +87,22 @@ def true_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
     return div.function(input, other)
 
 
+def _as_float(x: Any) -> Any:
+    """Integers in the default dtype, which a Python number need not be told."""
+    return x.astype(get_default_dtype().storage) if hasattr(x, "dtype") else float(x)
+
+
+def _wrapped(x: Any, like: Any) -> Any:
+    """A Python integer in the dtype of the integers it meets, wrapped around as C does."""
+    return x if hasattr(x, "dtype") else np.asarray(int(x)).astype(like.dtype)[()]
+
+
 def _rounded_quotient(input: Any, other: Any, rounding_mode: str) -> Any:
     if rounding_mode not in ("trunc", "floor"):
         raise ArgumentError(f"div: rounding_mode={rounding_mode!r}", mend="use None, 'trunc' or 'floor'")
     integers = no_floats(input, other)
     if integers:
+        input, other = _wrapped(input, other), _wrapped(other, input)
         refuse_bool("div", input, other)
         _refuse_zero("div", other)
     if rounding_mode == "floor":

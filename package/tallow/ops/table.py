@@ -36,6 +36,7 @@ RULES = {
     "same": "one dtype for all operands; float16 and bfloat16 are computed in float32 and rounded back",
     "promote": "operands of several dtypes are converted to their common one; halves as in 'same'",
     "float": "as 'promote', and integers become the default float dtype",
+    "divide": "as 'promote', and numbers beside integers stay as they are; elsewhere they wrap around",
     "keep": "any dtype, elements are only moved: nothing is converted",
 }
 PLACES = {

@@ -14,6 +14,7 @@ from tallow.devices import array_module
 from tallow.errors import DimensionError, GraphError, ShapeError
 from tallow.offer import offer
 from tallow.ops import shape as ops
+from tallow.ops.along import on_axis, part
 from tallow.ops.diagonals import diag_embed
 from tallow.ops.diagonals import diagonal as diagonal_of
 from tallow.ops.dims import normalize_dim, normalize_dims
@@ -84,7 +85,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     first += size if first < 0 else 0
     if first + length > size:
         raise ShapeError(f"narrow: start {first} + length {length} exceeds dimension size {size}")
-    return apply(getitem, input, (*(slice(None),) * dim, slice(first, first + length)))
+    return apply(getitem, input, part(dim, first, first + length))
 
 
 @offer("tl Tensor")
@@ -96,7 +97,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     size = input.array.shape[dim]
     if not -size <= index < size:
         raise DimensionError(f"select: index {index} is out of range for dimension {dim} of size {size}")
-    return apply(getitem, input, (*(slice(None),) * dim, index, ...))
+    return apply(getitem, input, (*on_axis(dim, index), ...))
 
 
 @offer("tl Tensor", "moveaxis")

@@ -9,6 +9,7 @@ from tallow import kernels
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError
+from tallow.ops.along import part
 from tallow.ops.approximation import erfc
 from tallow.ops.dims import normalize_dim
 from tallow.ops.expect import expect_float, kind, refuse_bool
@@ -320,6 +321,5 @@ def glu(input: Array, dim: int = -1) -> Result:
         raise ShapeError(f"glu: halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
     xp = array_module(input)
     half = input.shape[dim] // 2
-    before = (slice(None),) * dim
-    linear, s = input[(*before, slice(half))], logistic(input[(*before, slice(half, None))])
+    linear, s = input[part(dim, None, half)], logistic(input[part(dim, half, None)])
     return linear * s, lambda g: (xp.concatenate((g * s, g * linear * s * (1 - s)), axis=dim),)

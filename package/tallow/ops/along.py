@@ -1,6 +1,8 @@
-"""Picking elements along one axis by index, and putting them back."""
+"""Indexing along one axis: parts of it, and elements picked by an array of places."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,21 @@ def axis_of(input: Array, dim: int, name: str) -> tuple[Array, int]:
     """The array and the axis that `dim` names; a zero-dim array becomes a vector of one element."""
     axis = normalize_dim(dim, input.ndim, name)
     return (input if input.ndim else input.reshape(1)), axis
+
+
+def on_axis(axis: int, item: Any) -> tuple[Any, ...]:
+    """The index that applies `item` to one axis, and takes the others whole. A negative axis counts from the end."""
+    return (*(slice(None),) * axis, item) if axis >= 0 else (..., item, *(slice(None),) * (-1 - axis))
+
+
+def part(axis: int, start: int | None, stop: int | None) -> tuple[Any, ...]:
+    """The index of a range along one axis."""
+    return on_axis(axis, slice(start, stop))
+
+
+def reversal(axis: int) -> tuple[Any, ...]:
+    """The index that turns one axis around."""
+    return on_axis(axis, slice(None, None, -1))
 
 
 def take(input: Array, indices: Array, axis: int) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import DimensionError, DtypeError, ShapeError, TallowError
 from tallow.ops.accumulate import add_at
+from tallow.ops.along import on_axis, position
 from tallow.ops.dims import normalize_dim
 from tallow.ops.indexing import check_places
 from tallow.ops.table import Array, Index, Result, op
@@ -48,7 +49,7 @@ def index_select(input: Array, dim: int, index: Index) -> Result:
         add_at(whole.swapaxes(0, dim), (places,), g.swapaxes(0, dim))
         return (whole,)
 
-    return input[(slice(None),) * dim + (places,)], backward
+    return input[on_axis(dim, places)], backward
 
 
 def flat_places(input: Array, dim: int, index: Array, name: str) -> Array:
@@ -72,9 +73,8 @@ def flat_places(input: Array, dim: int, index: Array, name: str) -> Array:
         )
     check_places(index, shape[dim], dim, name, lowest=0, error=ShapeError)
     places = xp.zeros((1,) * len(shape), np.int64)
-    for d, n in enumerate(index.shape):
-        along = index if d == dim else xp.arange(n, dtype=np.int64).reshape((-1,) + (1,) * (len(shape) - d - 1))
-        places = places + along * math.prod(shape[d + 1 :])
+    for d in range(index.ndim):
+        places = places + (index if d == dim else position(index, d)) * math.prod(shape[d + 1 :])
     return places
 
 

@@ -7,13 +7,9 @@ from itertools import accumulate
 
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError, ShapeError
+from tallow.ops.along import on_axis, part
 from tallow.ops.dims import normalize_dim
 from tallow.ops.table import Array, Ints, Result, op
-
-
-def _part(dim: int, start: int, stop: int) -> tuple[slice, ...]:
-    """The index of a range along one dim."""
-    return (slice(None),) * dim + (slice(start, stop),)
 
 
 @op("tl", dtypes="promote", aliases=("concat", "concatenate"))
@@ -24,6 +20,24 @@ def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
     """
     if not tensors:
         raise ArgumentError("cat: expected a non-empty list of tensors")
+    xp = array_module(tensors[0])
+    try:
+        joined = xp.concatenate(tensors, axis=dim)
+    except ValueError:  # NumPy's reasons, or one-dim tensors that PyTorch skips
+        joined = xp.concatenate(_that_fit(tensors, dim), axis=dim)
+    axis = dim % joined.ndim
+    sizes = [a.shape[axis] if a.ndim == joined.ndim else None for a in tensors]
+
+    def backward(g: Array) -> tuple[Array, ...]:
+        ends = list(accumulate(n or 0 for n in sizes))
+        parts = zip(sizes, ends, strict=True)
+        return tuple(xp.zeros(0, g.dtype) if n is None else g[part(axis, end - n, end)] for n, end in parts)
+
+    return joined, backward
+
+
+def _that_fit(tensors: Sequence[Array], dim: int) -> list[Array]:
+    """The tensors to join, without the empty ones that PyTorch skips; or the error that says why they do not fit."""
     if any(not a.ndim for a in tensors):
         raise ShapeError("cat: zero-dimensional tensors cannot be concatenated", mend="use stack, or unsqueeze them")
     filled = [a for a in tensors if a.shape != (0,)] or [tensors[0]]
@@ -33,15 +47,7 @@ def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
         if a.ndim != first.ndim or a.shape[:dim] != first.shape[:dim] or a.shape[dim + 1 :] != first.shape[dim + 1 :]:
             shapes = ", ".join(str(tuple(a.shape)) for a in tensors)
             raise ShapeError(f"cat: sizes must match except in dimension {dim}; got {shapes}")
-    sizes = [a.shape[dim] if a.shape != (0,) or first.shape == (0,) else None for a in tensors]
-
-    def backward(g: Array) -> tuple[Array, ...]:
-        ends = list(accumulate(n or 0 for n in sizes))
-        xp = array_module(g)
-        parts = zip(sizes, ends, strict=True)
-        return tuple(xp.zeros(0, g.dtype) if n is None else g[_part(dim, end - n, end)] for n, end in parts)
-
-    return array_module(first).concatenate(filled, axis=dim), backward
+    return filled
 
 
 @op("tl", dtypes="promote")
@@ -57,13 +63,12 @@ def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
         raise ShapeError(f"stack: expected tensors of equal size, got {shapes}")
     dim = normalize_dim(dim, tensors[0].ndim + 1, "stack")
     count = len(tensors)
-    before = (slice(None),) * dim
-    return array_module(tensors[0]).stack(tensors, axis=dim), lambda g: tuple(g[(*before, i)] for i in range(count))
+    return array_module(tensors[0]).stack(tensors, axis=dim), lambda g: tuple(g[on_axis(dim, i)] for i in range(count))
 
 
 def _cut(input: Array, dim: int, sizes: Sequence[int]) -> Result:
     ends = list(accumulate(sizes))
-    parts = tuple(input[_part(dim, end - n, end)] for n, end in zip(sizes, ends, strict=True))
+    parts = tuple(input[part(dim, end - n, end)] for n, end in zip(sizes, ends, strict=True))
     return parts, lambda *gs: (array_module(*gs).concatenate(gs, axis=dim),)
 
 
@@ -116,12 +121,12 @@ def tensor_split(input: Array, indices_or_sections: int | Ints, dim: int = 0) ->
     cuts = [int(i) for i in indices_or_sections]
     bounds = zip([0, *cuts], [*cuts, n], strict=True)
     ranges = [range(n)[start:stop] for start, stop in bounds]
-    parts = tuple(input[_part(dim, r.start, r.stop)] for r in ranges)
+    parts = tuple(input[part(dim, r.start, r.stop)] for r in ranges)
 
     def backward(*gs: Array) -> tuple[Array]:
         whole = array_module(*gs).zeros(input_shape, gs[0].dtype)  # ranges may overlap or leave gaps
         for r, g in zip(ranges, gs, strict=True):
-            whole[_part(dim, r.start, r.stop)] += g
+            whole[part(dim, r.start, r.stop)] += g
         return (whole,)
 
     input_shape = input.shape
@@ -134,8 +139,7 @@ def unbind(input: Array, dim: int = 0) -> Result:
     if not input.ndim:
         raise DimensionError("unbind: a 0-dim tensor has no dim to take apart")
     dim = normalize_dim(dim, input.ndim, "unbind")
-    before = (slice(None),) * dim
-    parts = tuple(input[(*before, i, ...)] for i in range(input.shape[dim]))
+    parts = tuple(input[(*on_axis(dim, i), ...)] for i in range(input.shape[dim]))
     return parts, lambda *gs: (array_module(*gs).stack(gs, axis=dim),)
 
 

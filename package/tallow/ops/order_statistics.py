@@ -8,28 +8,19 @@ import numpy as np
 
 from tallow import return_types
 from tallow.devices import array_module
-from tallow.errors import ArgumentError, DimensionError, ShapeError
+from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.accumulate import add_at
-from tallow.ops.along import axis_of, places, position, take
+from tallow.ops.along import axis_of, part, places, position, take
 from tallow.ops.expect import expect_float, refuse_bool
 from tallow.ops.reduction import kept_shape, left_shape
 from tallow.ops.scan import running
-from tallow.ops.sorting import chosen, order
+from tallow.ops.sorting import expect_elements, order, pick_one
 from tallow.ops.table import Array, Index, Result, op
-
-
-def pick_one(input: Array, x: Array, indices: Array, axis: int, keepdim: bool) -> Result:
-    """The element at one index for each row along `axis`, and the index. `indices` has the axis, of length one."""
-    (values, indices), backward = chosen(input, x, indices, axis)
-    if keepdim or not input.ndim:
-        return (values, indices), backward
-    return (values.squeeze(axis), indices.squeeze(axis)), backward
 
 
 def _row_of(input: Array, dim: int, name: str) -> tuple[Array, int]:
     x, axis = axis_of(input, dim, name)
-    if not x.shape[axis]:
-        raise DimensionError(f"{name}: expected reduction dim {dim} to have non-zero size, got shape {input.shape}")
+    expect_elements(x, axis, dim, name)
     return x, axis
 
 
@@ -44,7 +35,7 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Resu
     if not 1 <= k <= x.shape[axis]:
         raise ShapeError(f"kthvalue: k={k} is out of range for dim {dim} of size {x.shape[axis]}")
     ranked = array_module(x).argpartition(x, k - 1, axis=axis).astype(np.int64, copy=False)
-    return pick_one(input, x, ranked[(slice(None),) * axis + (slice(k - 1, k),)], axis, keepdim)
+    return pick_one(input, x, ranked[part(axis, k - 1, k)], axis, keepdim)
 
 
 def _median_index(x: Array, axis: int, skip_nan: bool) -> Array:
@@ -52,7 +43,7 @@ def _median_index(x: Array, axis: int, skip_nan: bool) -> Array:
     ranked = order(x, axis, descending=False)
     n = x.shape[axis]
     if x.dtype.kind != "f":
-        return ranked[(slice(None),) * axis + (slice((n - 1) // 2, (n - 1) // 2 + 1),)]
+        return ranked[part(axis, (n - 1) // 2, (n - 1) // 2 + 1)]
     xp = array_module(x)
     valid = n - xp.isnan(x).sum(axis=axis, keepdims=True, dtype=np.int64)
     middle = xp.maximum(valid - 1, 0) // 2
@@ -107,9 +98,8 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
     xp = array_module(x)
     ranked = order(x, axis, descending=False)
     ordered = take(x, ranked, axis)
-    before = (slice(None),) * axis
     begins = xp.ones(x.shape, bool)
-    begins[(*before, slice(1, None))] = ordered[(*before, slice(1, None))] != ordered[(*before, slice(None, -1))]
+    begins[part(axis, 1, None)] = ordered[part(axis, 1, None)] != ordered[part(axis, None, -1)]
     places_in_row = position(x, axis)
     run = places_in_row - running("maximum", xp.where(begins, places_in_row, np.int64(0)), axis)
     last = xp.expand_dims(run.argmax(axis=axis).astype(np.int64, copy=False), axis)

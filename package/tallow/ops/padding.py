@@ -10,6 +10,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import cast, dtype_of
 from tallow.errors import ArgumentError, ShapeError
+from tallow.ops.along import part
 from tallow.ops.table import Array, Result, op
 
 MODES = ("constant", "reflect", "replicate", "circular")
@@ -90,13 +91,9 @@ def _constant(input: Array, sides: list[tuple[int, int, int]], value: float) -> 
     return y, backward
 
 
-def _part(axis: int, start: int | None, stop: int | None) -> tuple[Any, ...]:
-    return ..., slice(start, stop), *[slice(None)] * (-1 - axis)
-
-
 def _cut(axis: int, size: int, before: int, after: int) -> tuple[Any, ...]:
     """What negative padding leaves of a dim of length `size`."""
-    return _part(axis, max(0, -before), size - max(0, -after))
+    return part(axis, max(0, -before), size - max(0, -after))
 
 
 def _lengthen(x: Array, axis: int, before: int, after: int, mode: str) -> Array:
@@ -107,11 +104,11 @@ def _lengthen(x: Array, axis: int, before: int, after: int, mode: str) -> Array:
     size = x.shape[axis]
     a, b = max(before, 0), max(after, 0)
     if mode == "reflect":
-        left, right = (xp.flip(x[_part(axis, *ends)], axis) for ends in ((1, a + 1), (size - 1 - b, size - 1)))
+        left, right = (xp.flip(x[part(axis, *ends)], axis) for ends in ((1, a + 1), (size - 1 - b, size - 1)))
     elif mode == "replicate":
-        left, right = xp.repeat(x[_part(axis, 0, 1)], a, axis), xp.repeat(x[_part(axis, size - 1, size)], b, axis)
+        left, right = xp.repeat(x[part(axis, 0, 1)], a, axis), xp.repeat(x[part(axis, size - 1, size)], b, axis)
     else:
-        left, right = x[_part(axis, size - a, size)], x[_part(axis, 0, b)]
+        left, right = x[part(axis, size - a, size)], x[part(axis, 0, b)]
     longer = xp.concatenate((left, x, right), axis=axis)
     return longer if mode == "circular" else longer[_cut(axis, longer.shape[axis], before, after)]
 
@@ -121,20 +118,20 @@ def _lengthen_backward(g: Array, axis: int, size: int, before: int, after: int, 
     a, b = max(before, 0), max(after, 0)
     if mode == "circular":
         kept = size + min(before, 0) + min(after, 0)
-        d = _with_zeros(g[_part(axis, a, a + kept)], axis, size, before, after)
+        d = _with_zeros(g[part(axis, a, a + kept)], axis, size, before, after)
         inside = d[_cut(axis, size, before, after)]
-        inside[_part(axis, kept - a, kept)] += g[_part(axis, 0, a)]
-        inside[_part(axis, 0, b)] += g[_part(axis, a + kept, None)]
+        inside[part(axis, kept - a, kept)] += g[part(axis, 0, a)]
+        inside[part(axis, 0, b)] += g[part(axis, a + kept, None)]
         return d
     g = _with_zeros(g, axis, size + a + b, before, after)
-    d = g[_part(axis, a, a + size)].copy()
-    left, right = g[_part(axis, 0, a)], g[_part(axis, a + size, None)]
+    d = g[part(axis, a, a + size)].copy()
+    left, right = g[part(axis, 0, a)], g[part(axis, a + size, None)]
     if mode == "reflect":
-        d[_part(axis, 1, a + 1)] += xp.flip(left, axis)
-        d[_part(axis, size - 1 - b, size - 1)] += xp.flip(right, axis)
+        d[part(axis, 1, a + 1)] += xp.flip(left, axis)
+        d[part(axis, size - 1 - b, size - 1)] += xp.flip(right, axis)
     else:
-        d[_part(axis, 0, 1)] += left.sum(axis=axis, keepdims=True)
-        d[_part(axis, size - 1, size)] += right.sum(axis=axis, keepdims=True)
+        d[part(axis, 0, 1)] += left.sum(axis=axis, keepdims=True)
+        d[part(axis, size - 1, size)] += right.sum(axis=axis, keepdims=True)
     return d
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import DtypeError, ShapeError
 from tallow.ops.accumulate import add_at
+from tallow.ops.along import on_axis, part
 from tallow.ops.expect import expect_float, refuse_bool
 from tallow.ops.resampling import even_windows, mean_taps
 from tallow.ops.rows import as_rows
@@ -48,7 +49,7 @@ class Axis:
     def at(self, i: int) -> tuple[Any, ...]:
         """The index of the i-th element of every window, in the padded array."""
         start = i * self.dilation
-        return self._along(slice(start, start + self.stride * (self.out - 1) + 1, self.stride))
+        return on_axis(self.axis, slice(start, start + self.stride * (self.out - 1) + 1, self.stride))
 
     def pad(self, x: Array, value: float) -> Array:
         if not self.padding and not self.after:
@@ -61,10 +62,7 @@ class Axis:
 
     def middle(self) -> tuple[Any, ...]:
         """The index of what was there before padding."""
-        return self._along(slice(self.padding, self.padding + self.size))
-
-    def _along(self, part: slice) -> tuple[Any, ...]:
-        return ..., part, *[slice(None)] * (-1 - self.axis)
+        return on_axis(self.axis, slice(self.padding, self.padding + self.size))
 
     def padded_zeros(self, g: Array) -> Array:
         """Zeros for the gradient of the padded array, from that of the pooled one."""
@@ -360,7 +358,7 @@ def adaptive_avg_pool(input: Array, dims: int, output_size: OutputSize) -> Resul
 def _axis_mean(x: Array, axis: int, out: int) -> Array:
     size = x.shape[axis]
     if size == out or not out:
-        return x[(..., slice(out), *[slice(None)] * (-1 - axis))]
+        return x[part(axis, None, out)]
     if size % out:
         return mean_taps(size, out).apply(x, axis)
     lead = x.ndim + axis
@@ -396,7 +394,7 @@ def adaptive_max_pool(input: Array, dims: int, output_size: OutputSize) -> Resul
 def _axis_even_argmax(x: Array, axis: int, out: int) -> tuple[Array, Array]:
     xp = array_module(x)
     if not out:
-        empty = x[(..., slice(0), *[slice(None)] * (-1 - axis))]
+        empty = x[part(axis, 0, 0)]
         return empty, xp.zeros(empty.shape, np.int64)
     start, stop = (xp.asarray(edges) for edges in even_windows(x.shape[axis], out))
     return argmax_of_windows(x, axis, start, stop)

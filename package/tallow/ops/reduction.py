@@ -10,6 +10,7 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.errors import DimensionError, ShapeError
+from tallow.ops.along import part, reversal
 from tallow.ops.dims import normalize_dims
 from tallow.ops.expect import expect_float
 from tallow.ops.table import Array, Result, op
@@ -128,8 +129,7 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
 
 def products_of_others(x: Array, axis: int) -> Array:
     """Π_{j ≠ i} x_j along `axis`."""
-    before, after = (slice(None),) * axis + (slice(None, -1),), (slice(None),) * axis + (slice(1, None),)
-    reverse = (slice(None),) * axis + (slice(None, None, -1),)
+    before, after, reverse = part(axis, None, -1), part(axis, 1, None), reversal(axis)
     others = array_module(x).ones_like(x)
     others[after] = x[before].cumprod(axis=axis)
     others[before] *= x[reverse][before].cumprod(axis=axis)[reverse]

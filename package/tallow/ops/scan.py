@@ -9,14 +9,9 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.ops.accumulate import add_at
-from tallow.ops.along import axis_of, places, position
+from tallow.ops.along import axis_of, part, places, position, reversal
 from tallow.ops.reduction import widened
 from tallow.ops.table import Array, Result, op
-
-
-def reversal(axis: int) -> tuple[slice, ...]:
-    """The index that turns `axis` around."""
-    return (slice(None),) * axis + (slice(None, None, -1),)
 
 
 def reversed_sum(g: Array, axis: int) -> Array:
@@ -35,9 +30,8 @@ def running(name: str, x: Array, axis: int) -> Array:
     if xp is np:
         return f.accumulate(x, axis=axis)
     y, distance = x.copy(), 1
-    before = (slice(None),) * axis
     while distance < x.shape[axis]:
-        later, earlier = (*before, slice(distance, None)), (*before, slice(None, -distance))
+        later, earlier = part(axis, distance, None), part(axis, None, -distance)
         y[later] = f(y[earlier], y[later])
         distance *= 2
     return y
@@ -126,10 +120,10 @@ def logcumsumexp(input: Array, dim: int) -> Result:
         g = g.reshape(x.shape)
         reverse = reversal(axis)
 
-        def part(positive: Array) -> Array:
+        def of_sign(positive: Array) -> Array:
             return xp.exp(running("logaddexp", (xp.log(positive) - y)[reverse], axis)[reverse] + x)
 
         zero = g.dtype.type(0)
-        return ((part(xp.maximum(g, zero)) - part(xp.maximum(-g, zero))).reshape(given),)
+        return ((of_sign(xp.maximum(g, zero)) - of_sign(xp.maximum(-g, zero))).reshape(given),)
 
     return y.reshape(given), backward

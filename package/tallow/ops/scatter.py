@@ -12,6 +12,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import DimensionError, DtypeError, ShapeError
 from tallow.ops.accumulate import add_at, combine_at
+from tallow.ops.along import on_axis
 from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant
 from tallow.ops.gather import check_index, check_long, flat_places
@@ -212,10 +213,6 @@ class _Scattered:
 # ---------------------------------------------------------------------------------------------------- slice by slice
 
 
-def _along(dim: int, places: Array) -> tuple[Any, ...]:
-    return (*(slice(None),) * dim, places)
-
-
 def _check_slices(input: Array, dim: int, places: Array, source: Array, name: str) -> None:
     expected = (*input.shape[:dim], places.size, *input.shape[dim + 1 :])
     if source.shape != expected:
@@ -249,7 +246,7 @@ def index_add(input: Array, dim: int, index: Index, source: Array, *, alpha: Sca
     def backward(g: Array) -> tuple[Any, Any]:
         if not g.ndim:
             return g[...], lambda: g * alpha
-        return g[...], lambda: g[_along(dim, places)] * alpha
+        return g[...], lambda: g[on_axis(dim, places)] * alpha
 
     return result, backward
 
@@ -273,11 +270,11 @@ def index_copy(input: Array, dim: int, index: Index, source: Array) -> Result:
     _check_slices(x, dim, places, slices, "index_copy")
     shape, source_shape = input.shape, source.shape
     result = x.copy()
-    result[_along(dim, places)] = slices
+    result[on_axis(dim, places)] = slices
 
     def backward(g: Array) -> tuple[Any, Any]:
         whole = g.reshape(shape or (1,))
-        return lambda: _zero_along(whole, dim, places).reshape(shape), lambda: whole[_along(dim, places)].reshape(
+        return lambda: _zero_along(whole, dim, places).reshape(shape), lambda: whole[on_axis(dim, places)].reshape(
             source_shape
         )
 
@@ -286,7 +283,7 @@ def index_copy(input: Array, dim: int, index: Index, source: Array) -> Result:
 
 def _zero_along(g: Array, dim: int, places: Array) -> Array:
     kept = g.copy()
-    kept[_along(dim, places)] = 0
+    kept[on_axis(dim, places)] = 0
     return kept
 
 
@@ -304,13 +301,13 @@ def index_fill(input: Array, dim: int, index: Index, value: Array | Scalar) -> R
         raise ShapeError(f"index_fill: value must be a number or a 0-dim tensor, got shape {list(number.shape)}")
     shape = input.shape
     result = x.copy()
-    result[_along(dim, places)] = number
+    result[on_axis(dim, places)] = number
 
     def backward(g: Array) -> tuple[Any, Any]:
         whole = g.reshape(shape or (1,))
         return (
             lambda: _zero_along(whole, dim, places).reshape(shape),
-            lambda: whole[_along(dim, array_module(g).unique(places))].sum(),
+            lambda: whole[on_axis(dim, array_module(g).unique(places))].sum(),
         )
 
     return result.reshape(shape), backward

@@ -7,7 +7,7 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.errors import DimensionError, ShapeError
-from tallow.ops.along import axis_of, put, take
+from tallow.ops.along import axis_of, part, put, reversal, take
 from tallow.ops.expect import refuse_bool
 from tallow.ops.table import Array, Result, op
 
@@ -28,13 +28,27 @@ def chosen(input: Array, x: Array, indices: Array, axis: int) -> Result:
     return (values, indices), backward
 
 
+def pick_one(input: Array, x: Array, indices: Array, axis: int, keepdim: bool) -> Result:
+    """The element at one index for each row along `axis`, and the index. `indices` has the axis, of length one."""
+    (values, indices), backward = chosen(input, x, indices, axis)
+    if keepdim or not input.ndim:
+        return (values, indices), backward
+    return (values.squeeze(axis), indices.squeeze(axis)), backward
+
+
+def expect_elements(x: Array, axis: int, dim: int | None, name: str) -> None:
+    """Raises: DimensionError for an axis of length zero, where there is nothing to choose from."""
+    if not x.shape[axis]:
+        raise DimensionError(f"{name}: expected reduction dim {dim} to have non-zero size, got shape {x.shape}")
+
+
 def order(x: Array, axis: int, descending: bool) -> Array:
     """The indices that sort along `axis`; equal elements keep their order, NaN is the greatest."""
     xp = array_module(x)
     if not descending:
         return xp.argsort(x, axis=axis, kind="stable").astype(np.int64, copy=False)
     # Reversed before and after: a descending order that keeps equal elements in theirs.
-    reverse = (slice(None),) * axis + (slice(None, None, -1),)
+    reverse = reversal(axis)
     indices = xp.argsort(x[reverse], axis=axis, kind="stable").astype(np.int64, copy=False)
     return x.shape[axis] - 1 - indices[reverse]
 
@@ -57,7 +71,7 @@ def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool 
 def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Result:
     """The k greatest (or least) elements along `dim`, in order whatever `sorted` says, and where they stood.
 
-    Raises:  DimensionError for a k that `dim` has not
+    Raises:  ShapeError for a k that `dim` has not
     """
     refuse_bool("topk", input)
     x, axis = axis_of(input, dim, "topk")
@@ -65,11 +79,10 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     if not 0 <= k <= n:
         raise ShapeError(f"topk: k={k} is out of range for dim {dim} of size {n}")
     xp = array_module(x)
-    before = (slice(None),) * axis
     if k < n:
-        part = xp.argpartition(x, min(n - k, n - 1) if largest else max(k, 1) - 1, axis=axis)
-        part = part[(*before, slice(n - k, None) if largest else slice(None, k))].astype(np.int64, copy=False)
-        indices = take(part, order(take(x, part, axis), axis, largest), axis)
+        ranked = xp.argpartition(x, min(n - k, n - 1) if largest else max(k, 1) - 1, axis=axis)
+        chosen_k = ranked[part(axis, n - k, None) if largest else part(axis, None, k)].astype(np.int64, copy=False)
+        indices = take(chosen_k, order(take(x, chosen_k, axis), axis, largest), axis)
     else:
         indices = order(x, axis, largest)
     return chosen(input, x, indices, axis)
@@ -78,13 +91,9 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
 def extreme(input: Array, dim: int, keepdim: bool, name: str, function: str) -> Result:
     """The first greatest or least element along `dim`, and where it stands."""
     x, axis = axis_of(input, dim, name)
-    if x.shape[axis] == 0:
-        raise DimensionError(f"{name}: expected reduction dim {dim} to have non-zero size, got shape {input.shape}")
+    expect_elements(x, axis, dim, name)
     indices = array_module(x).expand_dims(getattr(x, function)(axis=axis).astype(np.int64, copy=False), axis)
-    (values, indices), backward = chosen(input, x, indices, axis)
-    if keepdim or input.ndim == 0:
-        return (values, indices), backward
-    return (values.squeeze(axis), indices.squeeze(axis)), backward
+    return pick_one(input, x, indices, axis, keepdim)
 
 
 @op("", result=return_types.max)
@@ -108,8 +117,7 @@ def min_along(input: Array, dim: int, keepdim: bool = False) -> Result:
 def _index_of_extreme(input: Array, dim: int | None, keepdim: bool, name: str) -> Result:
     refuse_bool(name, input)
     x, axis = (input.reshape(-1), 0) if dim is None else axis_of(input, dim, name)
-    if x.shape[axis] == 0:
-        raise DimensionError(f"{name}: expected reduction dim {dim} to have non-zero size, got shape {input.shape}")
+    expect_elements(x, axis, dim, name)
     indices = array_module(x).asarray(getattr(x, name)(axis=axis)).astype(np.int64, copy=False)
     if keepdim:
         return indices.reshape([1 if dim is None or i == axis else n for i, n in enumerate(input.shape)]), None

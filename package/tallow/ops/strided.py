@@ -10,6 +10,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
+from tallow.ops.along import on_axis
 from tallow.ops.dims import normalize_dim
 from tallow.ops.table import Array, Ints, Result, op
 
@@ -81,18 +82,17 @@ def window_view(input: Array, dimension: int, size: int, step: int) -> Result:
         return input.reshape(1)[:size], lambda g: (g.sum(),)
     count = (n - size) // step + 1
     xp = array_module(input)
-    every = (slice(None),) * dim
     if type(input) is np.ndarray:
         apart = step >= size  # windows that overlap cannot be written: who would win?
         windows = xp.lib.stride_tricks.sliding_window_view(input, size, dim, writeable=apart and input.flags.writeable)
     else:  # a copy, for the reason that `_stepped` gives
         starts = xp.arange(n - size + 1, dtype=np.int64)[:, None]
-        windows = xp.moveaxis(input[(*every, starts + xp.arange(size, dtype=np.int64))], dim + 1, -1)
+        windows = xp.moveaxis(input[on_axis(dim, starts + xp.arange(size, dtype=np.int64))], dim + 1, -1)
 
     def backward(g: Array) -> tuple[Array]:
         whole = array_module(g).zeros(shape, g.dtype)
         for i in range(size):  # the i-th elements of all windows lie apart
-            whole[(*every, slice(i, i + (count - 1) * step + 1, step))] += g[..., i]
+            whole[on_axis(dim, slice(i, i + (count - 1) * step + 1, step))] += g[..., i]
         return (whole,)
 
-    return windows[(*every, slice(None, None, step))], backward
+    return windows[on_axis(dim, slice(None, None, step))], backward

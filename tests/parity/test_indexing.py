@@ -66,6 +66,11 @@ m.zeros(3, dtype=m.long).__setitem__(0, float("nan"))
 m.ones(3, requires_grad=True).__setitem__(0, 1)
 m.zeros(3).index_put_((m.tensor([0]),), m.ones(2))
 m.zeros(3).index_put_([m.tensor([0])], m.tensor(1.0))
+m.zeros(3).index_put_(m.tensor([0]), m.tensor(1.0))
+m.zeros(3)[np.array(2)]
+m.zeros(3)[np.uint8(2)]
+m.zeros(3)[np.array([True, False, True])]
+m.zeros(3)[m.tensor(2, dtype=m.int8)]
 m.zeros(3).index_put_((m.tensor([0]), m.tensor([0])), m.tensor(1.0))
 m.zeros(3).index_put_((m.tensor([0]),), m.tensor(1))
 m.zeros(3).index_put((m.tensor([5]),), m.tensor(1.0))

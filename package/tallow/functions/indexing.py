@@ -41,6 +41,7 @@ class Parsed:
 
     def __init__(self, x: Array, index: Any) -> None:
         items = index if type(index) is tuple else (index,)
+        items = tuple(item.array if isinstance(item, Tensor) else item for item in items)
         self.basic: list[Any] = []
         arrays: list[Array | None] = []
         missing = x.ndim - sum(_dims_of(item) for item in items)
@@ -86,12 +87,9 @@ def _dims_of(item: Any) -> int:
     """How many dims an item of an index speaks of."""
     if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
         return 0
-    dtype = getattr(item, "dtype", None)
-    if dtype is not None and str(dtype).removeprefix("tallow.") in ("bool", "uint8"):
-        return item.ndim
     if isinstance(item, list | tuple):
         return np.ndim(item) if _is_mask(item) else 1
-    return 1
+    return item.ndim if getattr(item, "dtype", None) in MASKS else 1
 
 
 def _is_mask(items: Any) -> bool:
@@ -101,11 +99,9 @@ def _is_mask(items: Any) -> bool:
 
 
 def _is_integer(item: Any) -> bool:
-    if type(item) is int:
-        return True
-    if isinstance(item, Tensor | np.ndarray):
-        return item.ndim == 0 and str(item.dtype).removeprefix("tallow.") in ("int64", "int32", "int16", "int8")
-    return isinstance(item, int | np.integer) and not isinstance(item, bool)
+    if isinstance(item, int | np.integer):
+        return not isinstance(item, bool)
+    return devices.is_array(item) and item.ndim == 0 and item.dtype.kind == "i"
 
 
 def _integer(item: Any, size: int, dim: int) -> int:
@@ -125,9 +121,9 @@ def _slice(item: slice) -> slice:
 
 def _array(item: Any, x: Array) -> Array:
     """Places or a mask, on the device of x."""
-    if isinstance(item, Tensor):
-        array = item.array
-    elif isinstance(item, np.ndarray | bool | np.bool_):
+    if devices.is_array(item):
+        array = item
+    elif isinstance(item, bool | np.bool_):
         array = np.asarray(item)
     elif isinstance(item, list | tuple | range):
         made = tensor(item).array
@@ -227,6 +223,7 @@ def _written_at_once(input: Tensor, index: tuple[Any, ...], value: Any) -> bool:
     return True
 
 
+MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))  # PyTorch still takes bytes for truth values
 PLACES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_))
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 HIGHEST = 3e38  # within the range of both
@@ -246,7 +243,10 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = F
     Args:
         indices: a tensor for each of the first dims.
     """
-    arrays = tuple(None if i is None else _array(i, input.array) for i in indices)
+    if isinstance(indices, Tensor):
+        raise ArgumentTypeError("index_put_: indices must be a tuple of tensors, one for each dim, not a Tensor")
+    given = (i.array if isinstance(i, Tensor) else i for i in indices)
+    arrays = tuple(None if i is None else _array(i, input.array) for i in given)
     return put(input, arrays, values, accumulate)
 
 

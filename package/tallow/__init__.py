@@ -57,6 +57,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Generator",
+    "OutOfMemoryError",
     "Size",
     "Tensor",
     "arange",
@@ -102,7 +103,6 @@ __all__ = [
     "no_grad",
     "ones",
     "op",
-    "OutOfMemoryError",
     "pi",
     "preserve_format",
     "promote_types",
@@ -126,7 +126,7 @@ for _op in ops.OPS.values():
 offer_operators()
 globals().update(OFFERED["tl"])
 
-LATER = ("generation", "io", "models", "nn", "optim", "text")  # imported when they are first asked for
+LATER = ("cuda", "generation", "io", "models", "nn", "optim", "text")  # imported when they are first asked for
 __all__ += list(OFFERED["tl"])
 __all__ += list(LATER)
 

@@ -30,6 +30,7 @@ LAYERS = (
         "apply",
         "offer",
         "creation",
+        "cuda",
         "functions",
         "linalg",
         "meta",

@@ -291,11 +291,98 @@ LOSSES = [
     case("L1Loss", reduce=False, inputs=(X, normal(3, 4))),
 ]
 
-CASES = [*ACTIVATIONS, *POOLING, *PADDING, *CONVOLUTIONS, *NORMALIZATION, *TABLES_AND_MAPS, *MOVING, *LOSSES]
+S = normal(6, 3, 4)  # (T, N, I)
+
+RECURRENT = [
+    case("RNN", 4, 5, inputs=S),
+    case("RNN", 4, 5, 2, "relu", False, True, 0.0, True, inputs=S),
+    case("RNN", 4, 5, inputs=(S[:, 0], normal(1, 5))),
+    case("RNN", 4, 5, num_layers=2, dropout=0.5, inputs=S, modes=EVALUATION),
+    case("LSTM", 4, 5, inputs=S),
+    case("LSTM", 4, 5, 3, batch_first=True, bidirectional=True, inputs=S),
+    case("LSTM", 4, 5, 2, False, inputs=(S, (normal(2, 3, 5), normal(2, 3, 5)))),
+    case("LSTM", 4, 5, 2, bidirectional=True, proj_size=2, inputs=(S, (normal(4, 3, 2), normal(4, 3, 5)))),
+    case("LSTM", 4, 5, batch_first=True, inputs=(S[:, 0], (normal(1, 5), normal(1, 5)))),
+    case("GRU", 4, 5, inputs=S),
+    case("GRU", 4, 5, 2, True, True, 0.3, True, inputs=(S, normal(4, 6, 5)), modes=EVALUATION),
+    case("GRU", 4, 5, bias=False, inputs=S[:, 0]),
+    case("RNNCell", 4, 5, inputs=(S[0], normal(3, 5))),
+    case("RNNCell", 4, 5, False, "relu", inputs=S[0]),
+    case("LSTMCell", 4, 5, inputs=(S[0], (normal(3, 5), normal(3, 5)))),
+    case("LSTMCell", 4, 5, inputs=S[0, 0]),
+    case("GRUCell", 4, 5, inputs=(S[0, 0], normal(5))),
+    case("GRUCell", 4, 5, bias=False, inputs=S[0]),
+]
+
+M = normal(5, 3, 4)  # (S, N, D)
+CAUSAL = np.triu(np.full((6, 6), -np.inf), 1)
+HIDDEN = np.arange(6) >= np.array([6, 4, 2])[:, None]  # (N, T)
+SOME = normal(6, 5) > 1  # (T, S)
+
+
+def encoder_layer(nn: Any) -> Any:
+    return nn.TransformerEncoderLayer(4, 2, 8, 0.0, norm_first=True)
+
+
+def decoder_layer(nn: Any) -> Any:
+    return nn.TransformerDecoderLayer(4, 2, 8, 0.0)
+
+
+def norm(nn: Any) -> Any:
+    return nn.LayerNorm(4)
+
+
+def tanh(nn: Any) -> Any:
+    return nn.Tanh()
+
+
+SELF = (S, S, S)
+UNWEIGHTED = {"attn_mask": CAUSAL, "need_weights": False, "is_causal": True}
+CROSS = {"tgt_mask": CAUSAL, "tgt_is_causal": True, "memory_mask": SOME}
+
+ATTENTION = [
+    case("MultiheadAttention", 4, 2, inputs=SELF),
+    case("MultiheadAttention", 4, 2, inputs=(S, M, M), call={"attn_mask": SOME, "average_attn_weights": False}),
+    case("MultiheadAttention", 4, 2, inputs=(S[:, 0], M[:, 0], M[:, 0])),
+    case("MultiheadAttention", 4, 2, bias=False, batch_first=True, inputs=SELF, call={"need_weights": False}),
+    case("MultiheadAttention", 4, 4, 0.5, add_bias_kv=True, add_zero_attn=True, inputs=(S, M, M), modes=EVALUATION),
+    case("MultiheadAttention", 4, 2, kdim=3, vdim=5, inputs=(S, normal(5, 3, 3), normal(5, 3, 5))),
+    case("MultiheadAttention", 4, 2, inputs=SELF, call=UNWEIGHTED),
+    case("MultiheadAttention", 4, 2, inputs=SELF, call={"key_padding_mask": HIDDEN}),
+    case("TransformerEncoderLayer", 4, 2, 8, 0.0, inputs=S),
+    case("TransformerEncoderLayer", 4, 2, 8, inputs=S, modes=EVALUATION),
+    case("TransformerEncoderLayer", 4, 2, 8, 0.0, "gelu", 1e-3, True, True, False, inputs=S),
+    case("TransformerEncoderLayer", 4, 2, 8, 0.0, tanh, inputs=S, call={"src_key_padding_mask": HIDDEN}),
+    case("TransformerEncoderLayer", 4, 2, 8, 0.0, inputs=S, call={"src_mask": CAUSAL, "is_causal": True}),
+    case("TransformerDecoderLayer", 4, 2, 8, 0.0, inputs=(S, M)),
+    case("TransformerDecoderLayer", 4, 2, 8, 0.0, norm_first=True, bias=False, inputs=(S, M)),
+    case("TransformerDecoderLayer", 4, 2, 8, 0.0, "gelu", inputs=(S, M), call=CROSS),
+    case("TransformerEncoder", encoder_layer, 2, inputs=S, call={"mask": CAUSAL}),
+    case("TransformerEncoder", encoder_layer, 2, norm, inputs=S, call={"src_key_padding_mask": HIDDEN}),
+    case("TransformerDecoder", decoder_layer, 2, norm, inputs=(S, M), call={"tgt_mask": CAUSAL}),
+    case("Transformer", 4, 2, 1, 2, 8, 0.0, inputs=(M, S), call={"tgt_mask": CAUSAL}),
+    case("Transformer", 4, 2, 2, 1, 8, inputs=(M[:, 0], S[:, 0]), modes=EVALUATION),
+    case("Transformer", 4, 2, 1, 1, 8, 0.0, "gelu", batch_first=True, norm_first=True, inputs=(M[:3], S[:3])),
+]
+
+CASES = [
+    *ACTIVATIONS,
+    *POOLING,
+    *PADDING,
+    *CONVOLUTIONS,
+    *NORMALIZATION,
+    *TABLES_AND_MAPS,
+    *MOVING,
+    *LOSSES,
+    *RECURRENT,
+    *ATTENTION,
+]
 
 
 def convert(lib: Any, value: Any) -> Any:
-    """Arrays at any depth as tensors of `lib`."""
+    """Arrays at any depth as tensors of `lib`; functions are given `lib.nn`."""
+    if callable(value):
+        return value(lib.nn)
     if isinstance(value, np.ndarray):
         return lib.from_numpy(value.copy())
     if isinstance(value, dict):
@@ -341,7 +428,7 @@ def run(lib: Any, module: Any, line: Case) -> list[Any]:
 
 def ids(lines: list[Case]) -> list[str]:
     def show(value: Any) -> str:
-        return "array" if isinstance(value, np.ndarray) else str(value)
+        return "array" if isinstance(value, np.ndarray) else getattr(value, "__name__", str(value))
 
     texts = [
         "-".join([c.name, *map(show, c.args), *(f"{k}={show(v)}" for k, v in (*c.kwargs.items(), *c.call.items()))])
@@ -365,6 +452,7 @@ def state(module: Any) -> dict[str, np.ndarray[Any, Any]]:
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")
 @pytest.mark.filterwarnings("ignore:size_average and reduce args will be deprecated")
 @pytest.mark.parametrize("line", CASES, ids=ids(CASES))
 def test_module_is_pytorchs(line: Case) -> None:
@@ -391,6 +479,8 @@ def test_every_module_has_a_line() -> None:
         "ModuleList",
         "ParameterDict",
         "ParameterList",
+        "RNNBase",
+        "RNNCellBase",
         "Sequential",
     }
     assert modules - elsewhere == {line.name for line in CASES}

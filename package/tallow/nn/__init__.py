@@ -21,15 +21,19 @@ from tallow.nn.normalization import LayerNorm, RMSNorm
 from tallow.nn.parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
+    from tallow.nn import utils
     from tallow.nn.activation import *
     from tallow.nn.channel_normalization import *
     from tallow.nn.convolution import *
     from tallow.nn.distance import *
     from tallow.nn.loss import *
+    from tallow.nn.multihead_attention import *
     from tallow.nn.padding import *
     from tallow.nn.parameter_containers import *
     from tallow.nn.pooling import *
+    from tallow.nn.recurrent import *
     from tallow.nn.reshaping import *
+    from tallow.nn.transformer import *
     from tallow.nn.upsampling import *
 
 FAMILIES = {  # imported when they are first needed: with all of them `import tallow.nn` would take twice as long
@@ -44,13 +48,16 @@ FAMILIES = {  # imported when they are first needed: with all of them `import ta
     "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MarginRankingLoss MSELoss MultiLabelMarginLoss "
     "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss "
     "TripletMarginWithDistanceLoss",
+    "multihead_attention": "MultiheadAttention",
     "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d "
     "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
     "parameter_containers": "ParameterDict ParameterList",
     "pooling": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
     "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d "
     "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
+    "recurrent": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
     "reshaping": "ChannelShuffle Flatten Fold PixelShuffle PixelUnshuffle Unflatten Unfold",
+    "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
     "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
 }
 _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names.split()}
@@ -77,11 +84,14 @@ __all__ = [
     "Sequential",
     "functional",
     "init",
+    "utils",
 ]
 __all__ += list(_FAMILY_OF)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "utils":
+        return importlib.import_module("tallow.nn.utils")
     if name not in _FAMILY_OF:
         raise MissingNameError(
             f"module 'tallow.nn' has no attribute {name!r}",
@@ -93,4 +103,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_FAMILY_OF})
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,131 @@
+"""Multi-head attention as a layer.
+
+Letters: T query positions, S key positions, N batch, D width, H heads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.errors import ArgumentError
+from tallow.nn import functional as F
+from tallow.nn import init
+from tallow.nn.linear import NonDynamicallyQuantizableLinear
+from tallow.nn.module import Module
+from tallow.nn.parameter import empty_parameter
+from tallow.tensor import Tensor
+
+
+class MultiheadAttention(Module):
+    """softmax(q kᵀ / √(D / H)) v in each of H heads, of projections of query, key and value; and a last projection.
+
+    Args:
+        dropout: drop weights with this probability while training.
+        add_bias_kv: a further key and value, learned.
+        add_zero_attn: a further key and value of zeros.
+        kdim, vdim: features of key and value; D if None.
+        batch_first: query, key and value are (N, T, D) rather than (T, N, D).
+
+    Shapes:  query (T, N, D), key (S, N, kdim), value (S, N, vdim), or all without N; key_padding_mask (N, S), True
+             where a key is not to be seen, or numbers to add; attn_mask (T, S) or (N · H, T, S), likewise
+             -> (T, N, D), and weights (N, T, S), or (N, H, T, S) with average_attn_weights=False, or None with
+             need_weights=False, which takes less memory
+    Source:  Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
+            raise ArgumentError(f"MultiheadAttention: embed_dim={embed_dim} should be a multiple of {num_heads} heads")
+        self.embed_dim = embed_dim
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.batch_first = batch_first
+        self.head_dim = embed_dim // num_heads
+        self.add_zero_attn = add_zero_attn
+        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
+        factory = {"device": device, "dtype": dtype}
+        same = self._qkv_same_embed_dim
+        self.q_proj_weight = None if same else empty_parameter(embed_dim, embed_dim, **factory)
+        self.k_proj_weight = None if same else empty_parameter(embed_dim, self.kdim, **factory)
+        self.v_proj_weight = None if same else empty_parameter(embed_dim, self.vdim, **factory)
+        self.in_proj_weight = empty_parameter(3 * embed_dim, embed_dim, **factory) if same else None
+        self.in_proj_bias = empty_parameter(3 * embed_dim, **factory) if bias else None
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, **factory)
+        self.bias_k = empty_parameter(1, 1, embed_dim, **factory) if add_bias_kv else None
+        self.bias_v = empty_parameter(1, 1, embed_dim, **factory) if add_bias_kv else None
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if weight is not None:
+                init.xavier_uniform_(weight)
+        for bias in (self.in_proj_bias, self.out_proj.bias):
+            if bias is not None:
+                init.zeros_(bias)
+        for further in (self.bias_k, self.bias_v):
+            if further is not None:
+                init.xavier_normal_(further)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        swaps = self.batch_first and query.ndim == 3
+        if swaps:
+            query, key, value = _transposed(query, key, value)
+        output, weights = F.multi_head_attention_forward(
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            training=self.training,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            use_separate_proj_weight=not self._qkv_same_embed_dim,
+            q_proj_weight=self.q_proj_weight,
+            k_proj_weight=self.k_proj_weight,
+            v_proj_weight=self.v_proj_weight,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )
+        return output.transpose(0, 1) if swaps else output, weights
+
+
+def _transposed(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(T, N, D) of (N, T, D). What was one tensor stays one: its projections are then one product."""
+    q = query.transpose(0, 1)
+    k = q if key is query else key.transpose(0, 1)
+    return q, k, k if value is key else value.transpose(0, 1)

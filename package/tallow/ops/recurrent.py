@@ -1,0 +1,239 @@
+"""Recurrent layers: the steps of one layer in one direction, all of its sequences at once.
+
+Sequences are packed: the rows of the first step, then those of the second, and so on, `batch_sizes` for each step.
+They are in order of falling length, so a step's rows belong to the first ones; equally long ones are the case where all
+steps have N. `reverse` goes from the last step to the first: a shorter sequence then starts later, from its initial
+state.
+
+What the input adds to the gates is one matrix product before the steps and arrives here finished; a step multiplies the
+state alone. σ(x) is taken as (1 + tanh(x / 2)) / 2, so that one tanh over a step's rows serves all gates.
+
+Letters: R rows, N sequences, H hidden features, P features of the state: H, or those that `weight_hr` projects to.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.dtypes import Array
+from tallow.errors import ShapeError
+from tallow.kernels import run
+from tallow.ops.table import Result, op
+
+Sizes = tuple[int, ...]
+Steps = list[tuple[slice, int]]
+
+# The gates as tanh(x · scale) · scale + shift: σ has ½ for both, tanh 1 and 0.
+LSTM_GATES = (0.5, 0.5, 1.0, 0.5)
+GRU_GATES = (0.5, 0.5, 1.0)
+
+
+def _steps(batch_sizes: Sizes, reverse: bool) -> Steps:
+    """The rows of each step, and how many sequences it has."""
+    steps = [(slice(end - n, end), n) for n, end in zip(batch_sizes, accumulate(batch_sizes), strict=True)]
+    return steps[::-1] if reverse else steps
+
+
+def _check(name: str, gates: Array, states: dict[str, Array], weight_hh: Array, batch_sizes: Sizes, count: int) -> None:
+    """That all fits, with `count` gates."""
+    if not batch_sizes or min(batch_sizes) < 1:
+        raise ShapeError(f"{name}: expected sequences of one step at least, got batch sizes {batch_sizes}")
+    rows, N = sum(batch_sizes), max(batch_sizes)
+    if gates.shape != (rows, weight_hh.shape[0]) or weight_hh.shape[0] % count:
+        raise ShapeError(
+            f"{name}: gates {tuple(gates.shape)} and weight_hh {tuple(weight_hh.shape)} do not fit {rows} rows of "
+            f"{count} gates"
+        )
+    widths = {"h0": weight_hh.shape[1], "c0": weight_hh.shape[0] // count}
+    for key, state in states.items():
+        if state.shape != (N, widths[key]):
+            raise ShapeError(f"{name}: {key} {tuple(state.shape)} should be {(N, widths[key])}")
+
+
+def _per_gate(values: tuple[float, ...], like: Array) -> Array:
+    """One number for each gate, as a column to multiply gates (..., gates, H) by."""
+    return array_module(like).asarray(np.array(values)[:, None], like.dtype)
+
+
+@op("")
+def lstm_steps(
+    gates: Array,
+    h0: Array,
+    c0: Array,
+    weight_hh: Array,
+    weight_hr: Array | None = None,
+    batch_sizes: Sizes = (),
+    reverse: bool = False,
+) -> Result:
+    """i, f, o = σ(...), g = tanh(...) of gates + weight_hh h;  c' = f c + i g,  h' = weight_hr (o tanh c').
+
+    Returns: h of all rows, and the last h and c of each sequence.
+    Shapes:  gates (R, 4 H) in the order i, f, g, o; h0 (N, P), c0 (N, H), weight_hh (4 H, P), weight_hr (P, H)
+             -> (R, P), (N, P), (N, H)
+    Source:  Hochreiter & Schmidhuber 1997; the projection Sak et al. 2014, arXiv:1402.1128
+    """
+    _check("lstm", gates, {"h0": h0, "c0": c0}, weight_hh, batch_sizes, 4)
+    xp = array_module(gates)
+    R, H, P = len(gates), weight_hh.shape[0] // 4, weight_hh.shape[1]
+    steps = _steps(batch_sizes, reverse)
+    scale = _per_gate(LSTM_GATES, gates)
+    shift = 1 - scale  # ½ for σ, 0 for tanh
+    weight = (weight_hh.reshape(4, H, P) * scale[..., None]).reshape(4 * H, P)
+    gates = gates.reshape(R, 4, H) * scale
+    h, c = h0.copy(), c0.copy()
+    y, last_h = xp.empty((R, P), gates.dtype), xp.empty((R, P), gates.dtype)
+    tanh_c, last_c = xp.empty((R, H), gates.dtype), xp.empty((R, H), gates.dtype)
+    for rows, n in steps:
+        last_h[rows], last_c[rows] = h[:n], c[:n]
+        now = gates[rows]
+        now += run("linear", h[:n], weight, None).reshape(n, 4, H)
+        xp.tanh(now, out=now)
+        now *= scale
+        now += shift
+        c[:n] *= now[:, 1]
+        c[:n] += now[:, 0] * now[:, 2]
+        tanh_c[rows] = xp.tanh(c[:n])
+        out = now[:, 3] * tanh_c[rows]
+        h[:n] = out if weight_hr is None else run("linear", out, weight_hr, None)
+        y[rows] = h[:n]
+
+    def backward(g_y: Array, g_h: Array, g_c: Array) -> tuple[object, ...]:
+        i, f, g, o = gates[:, 0], gates[:, 1], gates[:, 2], gates[:, 3]
+        by_c = xp.empty_like(gates[:, :3])  # the gates' gradients are these, times that of c
+        by_c[:, 0] = i * (1 - i) * g
+        by_c[:, 1] = f * (1 - f) * last_c
+        by_c[:, 2] = i * (1 - g * g)
+        o_by_out = o * (1 - o) * tanh_c
+        c_by_out = o * (1 - tanh_c * tanh_c)
+        d_gates = xp.empty_like(gates)
+        d_state = xp.empty_like(y)
+        d_h, d_c = g_h.copy(), g_c.copy()
+        for rows, n in reversed(steps):
+            d_state[rows] = d_out = d_h[:n] + g_y[rows]
+            if weight_hr is not None:
+                d_out = run("matmul", d_out, weight_hr)
+            d_c[:n] += d_out * c_by_out[rows]
+            xp.multiply(d_c[:n, None], by_c[rows], out=d_gates[rows, :3])
+            xp.multiply(d_out, o_by_out[rows], out=d_gates[rows, 3])
+            d_c[:n] *= f[rows]
+            d_h[:n] = run("matmul", d_gates[rows].reshape(n, 4 * H), weight_hh)
+        d_flat = d_gates.reshape(R, 4 * H)
+        return (
+            d_flat,
+            d_h,
+            d_c,
+            lambda: run("matmul", d_flat.T, last_h),
+            None if weight_hr is None else lambda: run("matmul", d_state.T, o * tanh_c),
+        )
+
+    return (y, h, c), backward
+
+
+@op("")
+def gru_steps(
+    gates: Array,
+    h0: Array,
+    weight_hh: Array,
+    bias_hh: Array | None = None,
+    batch_sizes: Sizes = (),
+    reverse: bool = False,
+) -> Result:
+    """With s = weight_hh h + bias_hh:  r, z = σ(gates + s),  n = tanh(gates + r s),  h' = n + z (h - n).
+
+    Returns: h of all rows, and the last h of each sequence.
+    Shapes:  gates (R, 3 H) in the order r, z, n; h0 (N, H), weight_hh (3 H, H), bias_hh (3 H) -> (R, H), (N, H)
+    Source:  Cho et al. 2014, arXiv:1406.1078; the reset after the product as in cuDNN and PyTorch
+    """
+    _check("gru", gates, {"h0": h0}, weight_hh, batch_sizes, 3)
+    xp = array_module(gates)
+    R, H = len(gates), weight_hh.shape[1]
+    steps = _steps(batch_sizes, reverse)
+    scale = _per_gate(GRU_GATES, gates)
+    weight = (weight_hh.reshape(3, H, H) * scale[..., None]).reshape(3 * H, H)
+    bias = None if bias_hh is None else (bias_hh.reshape(3, H) * scale).reshape(3 * H)
+    gates = gates.reshape(R, 3, H) * scale
+    h = h0.copy()
+    y, last_h, s_n = (xp.empty((R, H), gates.dtype) for _ in range(3))
+    for rows, n in steps:
+        last_h[rows] = h[:n]
+        s = run("linear", h[:n], weight, bias).reshape(n, 3, H)
+        s_n[rows] = s[:, 2]
+        sigmoids = gates[rows, :2]
+        sigmoids += s[:, :2]
+        xp.tanh(sigmoids, out=sigmoids)
+        sigmoids *= 0.5
+        sigmoids += 0.5
+        new = gates[rows, 2]
+        new += sigmoids[:, 0] * s[:, 2]
+        xp.tanh(new, out=new)
+        h[:n] -= new
+        h[:n] *= sigmoids[:, 1]
+        h[:n] += new
+        y[rows] = h[:n]
+    has_bias = bias_hh is not None
+
+    def backward(g_y: Array, g_h: Array) -> tuple[object, ...]:
+        r, z, new = gates[:, 0], gates[:, 1], gates[:, 2]
+        by_h = xp.empty((R, 4, H), gates.dtype)  # the gradients of r, z, s_n and n are these, times that of h
+        by_h[:, 3] = (1 - z) * (1 - new * new)
+        by_h[:, 2] = by_h[:, 3] * r
+        by_h[:, 1] = (last_h - new) * z * (1 - z)
+        by_h[:, 0] = by_h[:, 2] * s_n * (1 - r)
+        d = xp.empty_like(by_h)
+        d_h = g_h.copy()
+        for rows, n in reversed(steps):
+            d_h[:n] += g_y[rows]
+            xp.multiply(d_h[:n, None], by_h[rows], out=d[rows])
+            d_h[:n] *= z[rows]
+            d_h[:n] += run("matmul", d[rows, :3].reshape(n, 3 * H), weight_hh)
+        d_s = d[:, :3].reshape(R, 3 * H)
+        return (
+            lambda: d[:, (0, 1, 3)].reshape(R, 3 * H),
+            d_h,
+            lambda: run("matmul", d_s.T, last_h),
+            (lambda: d_s.sum(axis=0)) if has_bias else None,
+        )
+
+    return (y, h), backward
+
+
+@op("")
+def rnn_steps(
+    gates: Array,
+    h0: Array,
+    weight_hh: Array,
+    nonlinearity: str = "tanh",
+    batch_sizes: Sizes = (),
+    reverse: bool = False,
+) -> Result:
+    """h' = tanh(gates + weight_hh h), or relu of it.
+
+    Returns: h of all rows, and the last h of each sequence.
+    Shapes:  gates (R, H), h0 (N, H), weight_hh (H, H) -> (R, H), (N, H)
+    Source:  Elman 1990, "Finding Structure in Time"
+    """
+    _check("rnn", gates, {"h0": h0}, weight_hh, batch_sizes, 1)
+    xp = array_module(gates)
+    steps = _steps(batch_sizes, reverse)
+    is_tanh = nonlinearity == "tanh"
+    h = h0.copy()
+    y, last_h = xp.empty_like(gates), xp.empty_like(gates)
+    for rows, n in steps:
+        last_h[rows] = h[:n]
+        now = run("linear", h[:n], weight_hh, None) + gates[rows]
+        h[:n] = xp.tanh(now) if is_tanh else xp.maximum(now, 0)
+        y[rows] = h[:n]
+
+    def backward(g_y: Array, g_h: Array) -> tuple[object, ...]:
+        slope = 1 - y * y if is_tanh else y > 0
+        d = xp.empty_like(gates)
+        d_h = g_h.copy()
+        for rows, n in reversed(steps):
+            xp.multiply(d_h[:n] + g_y[rows], slope[rows], out=d[rows])
+            d_h[:n] = run("matmul", d[rows], weight_hh)
+        return d, d_h, lambda: run("matmul", d.T, last_h)
+
+    return (y, h), backward

@@ -19,7 +19,7 @@ from tallow.kernels import library
 
 KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
 ALL = [
-    *("attention_decode", "decode_block", "gelu", "layer_norm", "linear"),
+    *("adam_step", "attention_decode", "decode_block", "gelu", "layer_norm", "linear"),
     *("rms_norm", "rotary", "silu", "silu_mul", "softmax"),
 ]
 
@@ -60,6 +60,8 @@ for n in (*range(1, 20), 33, 100):
     fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), True)
     fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), False)
     fn["attention_decode"](normal(1, 4, 1, n), normal(1, 2, 5, n), normal(1, 2, 5, n), 1.0)
+    fn["adam_step"](*[normal(n) for _ in range(5)], 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, False)
+    fn["adam_step"](*[normal(n) for _ in range(4)], None, 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, True)
     for dtype in (np.float32, np.float16):
         for rows in range(1, 6):
             fn["linear"](normal(rows, n), normal(7, n, dtype=dtype), normal(7))

@@ -6,7 +6,9 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import widen
-from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.ops.along import places, take
+from tallow.ops.indexing import check_places
 from tallow.ops.table import Array, Index, Result, op
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -38,27 +40,21 @@ class _Targets:
         xp = array_module(input)
         self.valid = target != ignore_index
         self.index = xp.where(self.valid, target, 0).astype(np.int64)
-        if target.size:
-            low, high = int(self.index.min()), int(self.index.max())
-            if low < 0 or high >= self.classes:
-                raise DimensionError(
-                    f"{name}: target {low if low < 0 else high} is out of bounds for {self.classes} classes"
-                )
+        check_places(self.index, self.classes, axis, f"{name}: target", lowest=0)
         share = self.valid.astype(input.dtype)
         self.share = share if weight is None else share * weight[self.index]
 
     def pick(self, x: Array) -> Array:
         """x at each position's class."""
-        index = array_module(x).expand_dims(self.index, self.axis)
-        return array_module(x).take_along_axis(x, index, self.axis).squeeze(self.axis)
+        return take(x, self._index_of_one(), self.axis).squeeze(self.axis)
 
     def add(self, x: Array, values: Array) -> None:
         """x at each position's class += values."""
-        xp = array_module(x)
-        index = xp.expand_dims(self.index, self.axis)
-        xp.put_along_axis(
-            x, index, xp.take_along_axis(x, index, self.axis) + xp.expand_dims(values, self.axis), self.axis
-        )
+        x[places(self._index_of_one(), self.axis)] += array_module(x).expand_dims(values, self.axis)
+
+    def _index_of_one(self) -> Array:
+        """The classes as indices along their axis, which has length one."""
+        return array_module(self.index).expand_dims(self.index, self.axis)
 
 
 def reduced(losses: Array, share: Array, reduction: str, name: str) -> tuple[Array, Array | float]:

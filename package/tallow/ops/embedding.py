@@ -5,19 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.accumulate import add_at
+from tallow.ops.gather import check_index_dtype
+from tallow.ops.indexing import check_places
 from tallow.ops.table import Array, Index, Result, op
 
 
 def check_indices(name: str, indices: Array, rows: int) -> None:
-    """Raise unless `indices` are int32 or int64 and lie in 0 .. rows - 1."""
-    if indices.dtype not in (np.int64, np.int32):
-        raise DtypeError(f"{name}: indices must be int64 or int32, not {indices.dtype}", mend="convert with .long()")
-    if indices.size:
-        low, high = int(indices.min()), int(indices.max())
-        if low < 0 or high >= rows:
-            raise DimensionError(f"{name}: index {low if low < 0 else high} is out of range for {rows} rows")
+    """Raises: DtypeError, and on the CPU DimensionError for an index outside of 0 .. rows - 1."""
+    check_index_dtype(indices, name)
+    check_places(indices, rows, 0, name, lowest=0)
 
 
 def check_padding_idx(name: str, padding_idx: int | None, rows: int) -> int | None:

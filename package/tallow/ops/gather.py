@@ -17,7 +17,7 @@ from tallow.ops.table import Array, Index, Result, op
 
 def check_index_dtype(index: Array, name: str, error: type[TallowError] = DtypeError) -> None:
     if index.dtype not in (np.int64, np.int32):
-        raise error(f"{name}: expected an index of int64 or int32, got {index.dtype}")
+        raise error(f"{name}: expected an index of int64 or int32, got {index.dtype}", mend="convert it with .long()")
 
 
 def check_index(index: Array, size: int, dim: int, name: str, lowest: int | None = 0) -> Array:

@@ -119,8 +119,13 @@ def standardize(x: Array, eps: float, axes: Axes = -1) -> tuple[Array, Array]:
 
 def standardize_backward(h: Array, normal: Array, r: Array, axes: Axes = -1) -> Array:
     """The gradient of x, from that of the standardised x, `normal`."""
-    shift = h.mean(axis=axes, keepdims=True)
-    return (h - shift - normal * (h * normal).mean(axis=axes, keepdims=True)) * r
+    d = h * normal
+    xp = array_module(d)
+    xp.multiply(normal, d.mean(axis=axes, keepdims=True), out=d)
+    d += h.mean(axis=axes, keepdims=True)
+    xp.subtract(h, d, out=d)
+    d *= r
+    return d
 
 
 @kernel("layer_norm", "array")

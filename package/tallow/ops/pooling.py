@@ -123,10 +123,9 @@ def _axis_max(x: Array, axis: Axis) -> Array:
     return y
 
 
-def _axis_max_backward(x: Array, axis: Axis, g: Array) -> Array:
-    """The gradient of the array before padding: g goes to the first of the largest."""
+def _axis_max_backward(x: Array, y: Array, axis: Axis, g: Array) -> Array:
+    """The gradient of x, before padding, whose maxima are y: g goes to the first of the largest."""
     x = axis.pad(x, lowest(x))
-    y = _axis_max(x, axis)
     d = axis.padded_zeros(g)
     open_ = array_module(x).ones(y.shape, bool)
     for i in range(axis.kernel):
@@ -178,9 +177,9 @@ def max_pool(
         return done
 
     def backward(g: Array) -> tuple[Array]:
-        *before, _ = stages()
-        for axis, x in zip(axes, reversed(before), strict=True):
-            g = _axis_max_backward(x, axis, g)
+        done = stages()
+        for axis, x, y in zip(axes, reversed(done[:-1]), reversed(done[1:]), strict=True):
+            g = _axis_max_backward(x, y, axis, g)
         return (g,)
 
     return stages()[-1], backward

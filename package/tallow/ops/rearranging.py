@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.dims import normalize_dim, normalize_dims
@@ -59,12 +63,12 @@ def repeat(input: Array, repeats: Ints) -> Result:
     return value, lambda g: (g.reshape(interleaved).sum(axis=copies),)
 
 
-def interleaved_places(repeats: Array | int, size: int, xp: object) -> Array:
+def interleaved_places(repeats: Array | int, size: int, xp: Any) -> Array:
     """0, 0, 1, 1, 1, ...: each place as often as its repeats say.
 
     Raises: ShapeError if there are neither one nor `size` repeats, ArgumentError for a negative one.
     """
-    counts = xp.asarray(repeats)  # type: ignore[attr-defined]
+    counts = xp.asarray(repeats)
     if counts.dtype.kind not in "iu":
         raise ShapeError(f"repeat_interleave: repeats must be of int64 or int32, got {counts.dtype}")
     if counts.ndim > 1:
@@ -73,6 +77,6 @@ def interleaved_places(repeats: Array | int, size: int, xp: object) -> Array:
         raise ShapeError(f"repeat_interleave: repeats must have the size of the dim, {size}, got {counts.size}")
     if (counts < 0).any():
         raise ArgumentError("repeat_interleave: repeats cannot be negative")
-    ends = xp.broadcast_to(counts, (size,)).cumsum(dtype="int64")  # type: ignore[attr-defined]
+    ends = xp.broadcast_to(counts, (size,)).cumsum(dtype=np.int64)
     total = int(ends[-1]) if size else 0
-    return xp.searchsorted(ends, xp.arange(total, dtype="int64"), side="right").astype("int64")  # type: ignore[attr-defined]
+    return xp.searchsorted(ends, xp.arange(total, dtype=np.int64), side="right").astype(np.int64)

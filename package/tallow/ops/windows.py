@@ -23,7 +23,7 @@ IntOrInts = int | Sequence[int]
 def sizes(name: str, argument: str, value: IntOrInts, dims: int, at_least: int) -> Sizes:
     """One number for each spatial dim, from one for all, one each, or a sequence of one.
 
-    Raises: ArgumentTypeError, ArgumentError.
+    Raises: ArgumentTypeError, ShapeError.
     """
     given = value if isinstance(value, tuple | list) else (value,)
     if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in given):

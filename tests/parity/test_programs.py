@@ -70,6 +70,17 @@ x = tl.arange(4); (x.add(1), x.mul(2.5), x.sub(1, alpha=2), x.div(3), x.pow(2), 
 x = tl.arange(4, dtype=tl.uint8); (x.add(255), x.mul(300), x.sub(1), x.add_(1))
 """
 
+# a gradient needs not its own operand, which may be overwritten meanwhile, as weights are by an optimizer
+OVERWRITTEN = """
+x = R(2, 2); w = R(2, 2, rg=True, seed=1); y = (x @ w).sum(); tl.no_grad()(w.mul_)(2); tl.autograd.grad(y, w)
+x = R(2, 2); w = R(2, rg=True, seed=1); y = (x @ w).sum(); tl.no_grad()(w.mul_)(2); tl.autograd.grad(y, w)
+x = R(2); w = R(2, 2, rg=True, seed=1); y = (x @ w).sum(); tl.no_grad()(w.mul_)(2); tl.autograd.grad(y, w)
+x = R(3, 2, 2); w = R(2, 2, rg=True, seed=1); y = (x @ w).sum(); tl.no_grad()(w.mul_)(2); tl.autograd.grad(y, w)
+x = R(2, 2); w = R(2, 2, rg=True, seed=1); y = (x @ w).sum(); tl.no_grad()(x.mul_)(2); tl.autograd.grad(y, w)
+x = R(2, 2); w = R(2, 2, rg=True, seed=1); y = F.linear(x, w).sum(); tl.no_grad()(w.mul_)(2); tl.autograd.grad(y, w)
+x = R(2, 2); w = R(2, 2, rg=True, seed=1); y = (x * w).sum(); tl.no_grad()(w.mul_)(2); tl.autograd.grad(y, w)
+"""
+
 
 def R(tl: Any, *size: int, seed: int = 0, rg: bool = False) -> Any:
     x = tl.tensor(np.random.RandomState(seed).randn(*size).astype(np.float32))
@@ -107,7 +118,9 @@ def assert_same(ours: Any, theirs: Any) -> None:
         assert ours == theirs
 
 
-@pytest.mark.parametrize("program", [line for part in (GRAPHS, COPIES, NUMBERS) for line in part.split("\n") if line])
+@pytest.mark.parametrize(
+    "program", [line for part in (GRAPHS, COPIES, NUMBERS, OVERWRITTEN) for line in part.split("\n") if line]
+)
 def test_program_does_the_same_as_under_pytorch(program: str) -> None:
     ours, theirs = outcome(program, tallow), outcome(program, torch)
     if isinstance(theirs, Exception):

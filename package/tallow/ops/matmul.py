@@ -56,9 +56,9 @@ def _times_transposed(g: Array, b: Array, name: str) -> Array:
     return product(g, b.swapaxes(-1, -2), name)
 
 
-def _transposed_times(a: Array, g: Array, b: Array, name: str) -> Array:
+def _transposed_times(a: Array, g: Array, b_ndim: int, name: str) -> Array:
     """The gradient of `b` in a @ b. One matrix shared by a whole batch gets it in one product, not one for each row."""
-    if b.ndim == 2 and a.ndim > 2:
+    if b_ndim == 2 and a.ndim > 2:
         a, g = as_rows(a), as_rows(g)
     return product(a.swapaxes(-1, -2), g, name)
 
@@ -79,22 +79,22 @@ def matmul(input: Array, other: Array) -> Result:
 def matmul_result(a: Array, b: Array, name: str) -> tuple[Array, Products]:
     """a @ b and its backward, for the op `name`."""
     value = product(a, b, name)
-    if a.ndim > 1 and b.ndim > 1:
-        return value, lambda g: (lambda: _times_transposed(g, b, name), lambda: _transposed_times(a, g, b, name))
+    # Neither gradient needs its own operand, which may be overwritten: a weight is, by an optimizer.
+    a_ndim, b_ndim = a.ndim, b.ndim
+    if a_ndim > 1 and b_ndim > 1:
+        return value, lambda g: (lambda: _times_transposed(g, b, name), lambda: _transposed_times(a, g, b_ndim, name))
 
     def backward(g: Array) -> tuple[Any, Any]:
-        row = a[None, :] if a.ndim == 1 else a
-        column = b[:, None] if b.ndim == 1 else b
-        g = g[..., None] if b.ndim == 1 else g
-        g = g[..., None, :] if a.ndim == 1 else g
+        g = g[..., None] if b_ndim == 1 else g
+        g = g[..., None, :] if a_ndim == 1 else g
 
         def of_a() -> Array:
-            da = _times_transposed(g, column, name)
-            return da[..., 0, :] if a.ndim == 1 else da
+            da = _times_transposed(g, b[:, None] if b_ndim == 1 else b, name)
+            return da[..., 0, :] if a_ndim == 1 else da
 
         def of_b() -> Array:
-            db = _transposed_times(row, g, column, name)
-            return db[..., 0] if b.ndim == 1 else db
+            db = _transposed_times(a[None, :] if a_ndim == 1 else a, g, max(b_ndim, 2), name)
+            return db[..., 0] if b_ndim == 1 else db
 
         return of_a, of_b
 

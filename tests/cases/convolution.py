@@ -66,7 +66,7 @@ case(
     normal(2),
     **LONG_SUMS,
 )
-case("im2col", functional("unfold", kernel_size=(2, 3)), x2)
-case("im2col", functional("unfold", kernel_size=2, dilation=2, padding=1, stride=(1, 3)), x2[0])
-case("col2im", functional("fold", output_size=(4, 5), kernel_size=(2, 3)), normal(2, 18, 9))
-case("col2im", functional("fold", output_size=6, kernel_size=2, dilation=2, padding=1, stride=2), normal(8, 9))
+case("unfold", functional("unfold", kernel_size=(2, 3)), x2)
+case("unfold", functional("unfold", kernel_size=2, dilation=2, padding=1, stride=(1, 3)), x2[0])
+case("fold", functional("fold", output_size=(4, 5), kernel_size=(2, 3)), normal(2, 18, 9))
+case("fold", functional("fold", output_size=6, kernel_size=2, dilation=2, padding=1, stride=2), normal(8, 9))

@@ -51,11 +51,11 @@ class _Patches:
         return padded[inner(self.padding, self.image)]
 
 
-@op("")
-def im2col(
+@op("F")
+def unfold(
     input: Array, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0, stride: IntOrInts = 1
 ) -> Result:
-    """All windows of an image, each a column; nn.functional.unfold.
+    """All windows of an image, each a column.
 
     Shapes:  input (N, C, H, W) or (C, H, W) -> (N, C · kH · kW, L) or without N, L the number of windows
     """
@@ -67,8 +67,8 @@ def im2col(
     return patches.take(input), lambda g: (lambda: patches.add(g),)
 
 
-@op("")
-def col2im(
+@op("F")
+def fold(
     input: Array,
     output_size: IntOrInts,
     kernel_size: IntOrInts,
@@ -76,7 +76,7 @@ def col2im(
     padding: IntOrInts = 0,
     stride: IntOrInts = 1,
 ) -> Result:
-    """The adjoint of im2col: where windows overlap, they add up; nn.functional.fold.
+    """The adjoint of `unfold`: where windows overlap, they add up.
 
     Shapes:  input (N, C · kH · kW, L) or without N -> (N, C, H, W) or without N
     """

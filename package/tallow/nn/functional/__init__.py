@@ -14,7 +14,6 @@ from tallow.nn.functional import (  # noqa: F401 - they offer their functions
     margin_loss,
     multi_head_attention,
     normalization,
-    unfold,
 )
 from tallow.offer import OFFERED
 

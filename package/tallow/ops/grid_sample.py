@@ -17,7 +17,7 @@ from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.expect import expect_float
-from tallow.ops.interpolation import CUBIC
+from tallow.ops.interpolation import CUBIC, cubic_filter
 from tallow.ops.table import Array, Result, op
 
 MODES = ("bilinear", "nearest", "bicubic")
@@ -171,9 +171,6 @@ def _cubic(x: Array) -> tuple[Array, Array]:
     xp = array_module(x)
     a = CUBIC
     size = xp.abs(x)
-    is_near = size <= 1
-    near = ((a + 2) * size - (a + 3)) * size * size + 1
-    far = ((a * size - 5 * a) * size + 8 * a) * size - 4 * a
     d_near = (3 * (a + 2) * size - 2 * (a + 3)) * size
     d_far = (3 * a * size - 10 * a) * size + 8 * a
-    return xp.where(is_near, near, far), xp.where(is_near, d_near, d_far) * xp.sign(x)
+    return cubic_filter(x, a), xp.where(size <= 1, d_near, d_far) * xp.sign(x)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tallow.devices import array_module
 from tallow.ops.expect import expect_float
 from tallow.ops.resampling import Taps
 from tallow.ops.table import Array, Result, op
@@ -80,12 +81,13 @@ def triangle_filter(x: Coordinates) -> Coordinates:
     return np.maximum(1 - np.abs(x), 0)
 
 
-def cubic_filter(x: Coordinates, a: float = -0.5) -> Coordinates:
+def cubic_filter(x: Array, a: float = -0.5) -> Array:
     """Source:  Keys 1981, "Cubic Convolution Interpolation for Digital Image Processing", eq. 4"""
-    x = np.abs(x)
+    xp = array_module(x)
+    x = xp.abs(x)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+    return xp.where(x <= 1, near, xp.where(x < 2, far, 0))
 
 
 def lanczos_filter(x: Coordinates) -> Coordinates:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ShapeError
@@ -133,7 +135,7 @@ def multi_margin(input: Array, target: Index, p: int = 1, margin: float = 1.0, w
     """
     xp = array_module(input)
     n, classes = input.shape
-    at = (xp.arange(n), target)
+    at = (xp.arange(n, dtype=np.int64), target)
     scale = xp.full(n, 1 / classes, input.dtype)
     if weight is not None:
         scale *= widen(weight).astype(input.dtype, copy=False)[target]
@@ -159,9 +161,9 @@ def multilabel_margin(input: Array, target: Index) -> Result:
     n, classes = input.shape
     listed = xp.cumprod(target >= 0, axis=1).astype(bool)
     labels = xp.where(listed, target, 0)
-    rows = xp.arange(n)[:, None]
-    is_label = xp.zeros((n, classes), xp.int64)
-    add_at(is_label, (rows, labels), listed.astype(xp.int64))
+    rows = xp.arange(n, dtype=np.int64)[:, None]
+    is_label = xp.zeros((n, classes), np.int64)
+    add_at(is_label, (rows, labels), listed.astype(np.int64))
     counts = listed[:, :, None] & (is_label == 0)[:, None, :]  # (N, label, class)
     excess = xp.maximum(1 - input[rows, labels][:, :, None] + input[:, None, :], 0) * counts
 

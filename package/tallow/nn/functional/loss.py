@@ -255,8 +255,6 @@ def gaussian_nll_loss(
     fixed = variance.detach()
     if (fixed < 0).any():
         raise ArgumentError("gaussian_nll_loss: var has negative entries")
-    if reduction not in ("none", "mean", "sum"):
-        raise ArgumentError(f"gaussian_nll_loss: {reduction} is not a valid value for reduction")
     bounded = variance + (fixed.clamp(min=eps) - fixed)
     values = 0.5 * (bounded.log() + (input - target).square() / bounded)
     return reduced(values + 0.5 * math.log(2 * math.pi) if full else values, reduction, "gaussian_nll_loss")

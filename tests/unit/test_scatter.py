@@ -53,18 +53,27 @@ def test_index_fill_counts_each_place_once() -> None:
     assert value.grad.item() == 4
 
 
-@pytest.mark.parametrize("width", [1, 3, 8, 33])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(5, 1, 1), (4, 5, 2), (5, 7, 6)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-def test_add_at_adds_as_a_loop_does(width: int, dtype: type) -> None:
-    index = rng.integers(-10, 10, 50)
-    values = rng.integers(0, 100, (50, width)).astype(dtype)
-    expected = np.zeros((10, width), dtype)
-    for i, row in zip(index, values, strict=True):
-        expected[i] += row
-    target = np.zeros((10, width), dtype)
-    add_at(target, (index,), values)
-    np.testing.assert_array_equal(target, expected)
-    add_at(target, (index[:0],), values[:0])
+@pytest.mark.parametrize("places_shape", [(40,), (4, 10), (0,)])
+def test_add_at_adds_as_a_loop_does(
+    axis: int, shape: tuple[int, ...], dtype: type, places_shape: tuple[int, ...]
+) -> None:
+    n = shape[axis]
+    places = rng.integers(-n, n, places_shape)
+    values = rng.integers(0, 100, shape[:axis] + places_shape + shape[axis + 1 :]).astype(dtype)
+    index = (slice(None),) * axis + (places,) + (slice(None),) * (1 if axis < 2 else 0)
+    for order in ("C", "F"):
+        target, expected = np.zeros(shape, dtype, order), np.zeros(shape, dtype)
+        for at in np.ndindex(places_shape):
+            expected[(slice(None),) * axis + (places[at],)] += values[(slice(None),) * axis + at]
+        add_at(target, index, values)
+        np.testing.assert_array_equal(target, expected)
+    target, expected = np.zeros(shape, dtype), np.zeros(shape, dtype)
+    for at in np.ndindex(places_shape):
+        expected[(slice(None),) * axis + (places[at],)] += 2
+    add_at(target, index, np.asarray(2, dtype))  # broadcast
     np.testing.assert_array_equal(target, expected)
 
 

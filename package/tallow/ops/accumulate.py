@@ -9,16 +9,23 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
+from tallow.errors import DimensionError
 
 
 def add_at(target: Array, index: tuple[Any, ...], values: Array) -> None:
-    """target[index] += values, in place and broadcast, repeated places adding up."""
+    """target[index] += values, in place and broadcast, repeated places adding up.
+
+    Args:
+        index: arrays of places or masks; `slice(None)` for axes that are taken whole.
+    """
     xp = array_module(target)
-    width = math.prod(target.shape[1:])
-    if xp is np and len(index) == 1 and width > 1 and index[0].dtype != bool and target.flags.c_contiguous:
-        rows = np.broadcast_to(values, index[0].shape + target.shape[1:])
-        _add_rows(target.reshape(len(target), width), index[0].reshape(-1), rows.reshape(index[0].size, width))
-    elif xp is np or target.dtype.kind == "f":
+    if xp is np:
+        axis = _only_axis(index)
+        if axis is not None and math.prod(target.shape[axis + 1 :]) > 1 and target.flags.c_contiguous:
+            _add_slices(target, axis, index[axis], values)
+        else:
+            np.add.at(target, index, values)
+    elif target.dtype.kind == "f":
         xp.add.at(target, index, values)
     else:
         # CUDA has atomic additions for few integers. Modulo 2^64 they are right for all: the low bits are the same.
@@ -27,18 +34,30 @@ def add_at(target: Array, index: tuple[Any, ...], values: Array) -> None:
         target[...] = sums.astype(target.dtype)
 
 
+def _only_axis(index: tuple[Any, ...]) -> int | None:
+    """The axis that an array of places stands at, if all others are taken whole."""
+    arrays = [axis for axis, item in enumerate(index) if not isinstance(item, slice)]
+    return arrays[0] if len(arrays) == 1 and index[arrays[0]].dtype != bool else None
+
+
 CHUNK = 2**18  # elements whose places are written out at once: 2 MiB
 
 
-def _add_rows(target: Array, index: Array, rows: Array) -> None:
-    """target[index[i]] += rows[i], element by element: np.add.at is three to eight times as fast on flat arrays."""
-    width = target.shape[1]
-    index = np.where(index < 0, index + len(target), index).astype(np.int64)
+def _add_slices(target: Array, axis: int, places: Array, values: Array) -> None:
+    """target[:, places, :] += values, element by element: np.add.at is three to eight times as fast on flat arrays."""
+    shape, n = target.shape, target.shape[axis]
+    outer, width = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    values = np.broadcast_to(values, (*shape[:axis], *places.shape, *shape[axis + 1 :]))
+    rows = values.reshape(outer * places.size, width)
+    places = np.where(places < 0, places + n, places).astype(np.int64).reshape(-1)
+    if places.size and not 0 <= int(places.min()) <= int(places.max()) < n:  # flat, that would be another slice's place
+        raise DimensionError(f"index out of bounds for dimension {axis} with size {n}")
+    places = (np.arange(outer, dtype=np.int64)[:, None] * n + places).reshape(-1)
     columns = np.arange(width, dtype=np.int64)
-    step = max(1, CHUNK // width)
-    for start in range(0, index.size, step):
-        places = index[start : start + step, None] * width + columns
-        np.add.at(target.reshape(-1), places.reshape(-1), rows[start : start + step].reshape(-1))
+    step = max(1, CHUNK // max(width, 1))
+    for start in range(0, places.size, step):
+        flat = places[start : start + step, None] * width + columns
+        np.add.at(target.reshape(-1), flat.reshape(-1), rows[start : start + step].reshape(-1))
 
 
 SIGN_BIT = np.uint64(1 << 63)

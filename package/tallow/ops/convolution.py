@@ -11,7 +11,7 @@ Letters: N batch, C channels in, O channels out, `kernel`, `out`, ... sizes of t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tallow.devices import array_module
@@ -169,22 +169,30 @@ def _convolution(
     out = tuple((n - r) // s + 1 for n, r, s in zip(spatial, reach, stride, strict=True))
     bilinear = _Map(kernel, stride, dilation, groups, out)
     x = input if is_batch else input[None]
-    y = bilinear.value(pad_zeros(x, before, after), weight)
+    return _result(
+        bilinear.value(pad_zeros(x, before, after), weight),
+        bias,
+        is_batch,
+        d_input=lambda g: bilinear.d_x(g, weight, spatial)[inner(before, input.shape[-dims:])],
+        d_weight=lambda g: bilinear.d_w(pad_zeros(x, before, after), g, weight.shape),
+    )
+
+
+def _result(
+    y: Array, bias: Array | None, is_batch: bool, d_input: Callable[[Array], Array], d_weight: Callable[[Array], Array]
+) -> Result:
+    """y + bias, in the memory of y, and its backward; without the batch dim that a single sample was given."""
     has_bias = bias is not None
     if bias is not None:
-        y += bias.reshape(-1, *[1] * dims)
+        y += bias.reshape(-1, *[1] * (y.ndim - 2))
 
     def backward(g: Array) -> tuple[object, ...]:
-        g = g if is_batch else g[None]
-
-        def d_input() -> Array:
-            d = bilinear.d_x(g, weight, spatial)[inner(before, input.shape[-dims:])]
-            return d if is_batch else d[0]
-
+        if not is_batch:
+            g = g[None]
         return (
-            d_input,
-            lambda: bilinear.d_w(pad_zeros(x, before, after), g, weight.shape),
-            (lambda: g.sum(axis=(0, *range(2, 2 + dims)))) if has_bias else None,
+            lambda: d_input(g) if is_batch else d_input(g)[0],
+            lambda: d_weight(g),
+            (lambda: g.sum(axis=(0, *range(2, g.ndim)))) if has_bias else None,
         )
 
     return y if is_batch else y[0], backward
@@ -252,24 +260,13 @@ def _transposed(
         raise ShapeError(f"{name}: calculated output size {out} is too small, for input {tuple(input.shape)}")
     bilinear = _Map(weight.shape[2:], stride, dilation, groups, spatial)  # the map of which this is the adjoint
     x = input if is_batch else input[None]
-    y = bilinear.d_x(x, weight, whole)[inner(padding, out)]
-    has_bias = bias is not None
-    y = array_module(x).ascontiguousarray(y) if bias is None else y + bias.reshape(-1, *[1] * dims)
-
-    def backward(g: Array) -> tuple[object, ...]:
-        g = g if is_batch else g[None]
-
-        def d_input() -> Array:
-            d = bilinear.value(pad_zeros(g, padding, padding), weight)
-            return d if is_batch else d[0]
-
-        return (
-            d_input,
-            lambda: bilinear.d_w(pad_zeros(g, padding, padding), x, weight.shape),
-            (lambda: g.sum(axis=(0, *range(2, 2 + dims)))) if has_bias else None,
-        )
-
-    return y if is_batch else y[0], backward
+    return _result(
+        array_module(x).ascontiguousarray(bilinear.d_x(x, weight, whole)[inner(padding, out)]),
+        bias,
+        is_batch,
+        d_input=lambda g: bilinear.value(pad_zeros(g, padding, padding), weight),
+        d_weight=lambda g: bilinear.d_w(pad_zeros(g, padding, padding), x, weight.shape),
+    )
 
 
 def _file_convolution(dims: int) -> Op:

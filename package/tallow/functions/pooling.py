@@ -8,7 +8,7 @@ from typing import Any
 from tallow.apply import apply
 from tallow.errors import ArgumentError, ShapeError
 from tallow.offer import offer
-from tallow.ops import pooling
+from tallow.ops import adaptive_pooling, pooling
 from tallow.ops.windows import IntOrInts, sizes
 from tallow.tensor import Tensor
 
@@ -112,17 +112,17 @@ def _offer(dims: int) -> None:
 
         Shapes:  input (N, C, *spatial) or (C, *spatial) -> the same with spatial dims output_size
         """
-        return apply(pooling.adaptive_avg_pool, input, dims, output_size)
+        return apply(adaptive_pooling.adaptive_avg_pool, input, dims, output_size)
 
     @_named("F", f"adaptive_max_pool{dims}d")
     def adaptive_max_pool(input: Tensor, output_size: IntOrInts | None, return_indices: bool = False) -> Any:
         """Maxima over windows chosen so that the output has `output_size`; see adaptive_avg_pool."""
-        y, places = apply(pooling.adaptive_max_pool, input, dims, output_size)
+        y, places = apply(adaptive_pooling.adaptive_max_pool, input, dims, output_size)
         return (y, places) if return_indices else y
 
     @_named("F", f"adaptive_max_pool{dims}d_with_indices")
     def adaptive_max_pool_with_indices(input: Tensor, output_size: IntOrInts | None) -> tuple[Tensor, Tensor]:
-        return apply(pooling.adaptive_max_pool, input, dims, output_size)
+        return apply(adaptive_pooling.adaptive_max_pool, input, dims, output_size)
 
 
 @_named("tl F", "avg_pool1d")

@@ -2,6 +2,7 @@
 
 from tallow.ops import (
     activation,
+    adaptive_pooling,
     addmm,
     arithmetic,
     attention,
@@ -63,6 +64,7 @@ from tallow.ops.table import OPS
 __all__ = [
     "OPS",
     "activation",
+    "adaptive_pooling",
     "addmm",
     "arithmetic",
     "attention",

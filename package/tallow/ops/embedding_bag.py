@@ -6,8 +6,8 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.ops.accumulate import add_at
+from tallow.ops.adaptive_pooling import argmax_of_windows
 from tallow.ops.embedding import check_indices, check_padding_idx
-from tallow.ops.pooling import argmax_of_windows
 from tallow.ops.table import Array, Index, Result, op
 
 

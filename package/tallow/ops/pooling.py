@@ -17,9 +17,8 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import DtypeError, ShapeError
 from tallow.ops.accumulate import add_at
-from tallow.ops.along import on_axis, part
+from tallow.ops.along import on_axis
 from tallow.ops.expect import expect_float, refuse_bool
-from tallow.ops.resampling import even_windows, mean_taps
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Index, Result, op
 from tallow.ops.windows import IntOrInts, sizes
@@ -206,10 +205,10 @@ def max_pool_with_indices(
         y, along = _axis_argmax(y, axis)
         place = along * scale + xp.take_along_axis(place, along, axis.axis)  # the later dims' choice at this place
         scale *= axis.size
-    return (y, place), _scatter_backward(input.shape, dims, place)
+    return (y, place), scatter_backward(input.shape, dims, place)
 
 
-def _scatter_backward(shape: tuple[int, ...], dims: int, place: Array) -> Any:
+def scatter_backward(shape: tuple[int, ...], dims: int, place: Array) -> Any:
     """The backward of taking the elements at `place`, in the flattened last `dims` dims of `shape`."""
 
     def backward(g: Array, _: Any = None) -> tuple[Array]:
@@ -313,102 +312,3 @@ def _axis_sum_backward(g: Array, axis: Axis) -> Array:
     for i in range(axis.kernel):
         d[axis.at(i)] += g
     return d[axis.middle()]
-
-
-# ---------------------------------------------------------------------------------------------------------- adaptive
-
-
-OutputSize = Sequence[int | None] | int | None
-
-
-def _adaptive_sizes(name: str, input: Array, dims: int, output_size: OutputSize) -> list[int]:
-    if input.ndim not in (dims + 1, dims + 2):
-        raise ShapeError(
-            f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got {tuple(input.shape)}"
-        )
-    expect_float(name, input)
-    spatial = input.shape[-dims:]
-    wanted = [output_size] * dims if isinstance(output_size, int) or output_size is None else list(output_size)
-    found = [n if w is None else w for n, w in zip(spatial, wanted, strict=False)]
-    if len(wanted) != dims or min(found) < 0:
-        raise ShapeError(f"{name}: output_size must be an int or {dims} ints or None, none negative, got {output_size}")
-    if 0 in spatial:
-        raise ShapeError(f"{name}: input {tuple(input.shape)} has an empty spatial dim")
-    return found
-
-
-@op("")
-def adaptive_avg_pool(input: Array, dims: int, output_size: OutputSize) -> Result:
-    """Means over windows that divide each of the last `dims` dims as evenly as they can."""
-    out = _adaptive_sizes(f"adaptive_avg_pool{dims}d", input, dims, output_size)
-    spatial = input.shape[-dims:]
-    y = input
-    for axis in range(-1, -dims - 1, -1):
-        y = _axis_mean(y, axis, out[axis])
-
-    def backward(g: Array) -> tuple[Array]:
-        for axis in range(-dims, 0):
-            g = _axis_mean_backward(g, axis, spatial[axis])
-        return (g,)
-
-    return y, backward
-
-
-def _axis_mean(x: Array, axis: int, out: int) -> Array:
-    size = x.shape[axis]
-    if size == out or not out:
-        return x[part(axis, None, out)]
-    if size % out:
-        return mean_taps(size, out).apply(x, axis)
-    lead = x.ndim + axis
-    return x.reshape(*x.shape[:lead], out, size // out, *x.shape[lead + 1 :]).mean(axis=axis)
-
-
-def _axis_mean_backward(g: Array, axis: int, size: int) -> Array:
-    xp = array_module(g)
-    out = g.shape[axis]
-    if size == out:
-        return g
-    if not out:
-        return xp.zeros((*g.shape[: g.ndim + axis], size, *g.shape[g.ndim + axis + 1 :]), g.dtype)
-    if size % out:
-        return mean_taps(size, out).transposed().apply(g, axis)
-    return xp.repeat(g / (size // out), size // out, axis=axis)
-
-
-@op("")
-def adaptive_max_pool(input: Array, dims: int, output_size: OutputSize) -> Result:
-    """Maxima over such windows, and where they lie in the flattened last `dims` dims of the input."""
-    out = _adaptive_sizes(f"adaptive_max_pool{dims}d", input, dims, output_size)
-    xp = array_module(input)
-    y, place = input, xp.zeros(input.shape, np.int64)
-    scale = 1
-    for axis in range(-1, -dims - 1, -1):
-        y, along = _axis_even_argmax(y, axis, out[axis])
-        place = along * scale + xp.take_along_axis(place, along, axis)
-        scale *= input.shape[axis]
-    return (y, place), _scatter_backward(input.shape, dims, place)
-
-
-def _axis_even_argmax(x: Array, axis: int, out: int) -> tuple[Array, Array]:
-    xp = array_module(x)
-    if not out:
-        empty = x[part(axis, 0, 0)]
-        return empty, xp.zeros(empty.shape, np.int64)
-    start, stop = (xp.asarray(edges) for edges in even_windows(x.shape[axis], out))
-    return argmax_of_windows(x, axis, start, stop)
-
-
-def argmax_of_windows(x: Array, axis: int, start: Array, stop: Array) -> tuple[Array, Array]:
-    """The first maximum of each window along a negative axis, and its place; of an empty one, whatever is there."""
-    xp = array_module(x)
-    tail = [1] * (-1 - axis)
-    y = xp.take(x, start, axis=axis)
-    place = xp.zeros(y.shape, np.int64) + start.reshape(-1, *tail)
-    for i in range(1, int((stop - start).max())):
-        at = xp.minimum(start + i, stop - 1)
-        new = xp.take(x, at, axis=axis)
-        larger = (new > y) | (new != new)
-        xp.copyto(y, new, where=larger)
-        xp.copyto(place, at.reshape(-1, *tail), where=larger)
-    return y, place

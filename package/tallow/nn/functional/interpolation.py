@@ -13,8 +13,8 @@ from tallow.apply import apply
 from tallow.errors import ArgumentError, ShapeError
 from tallow.offer import offer
 from tallow.ops import interpolation as kinds
+from tallow.ops.adaptive_pooling import adaptive_avg_pool
 from tallow.ops.grid_sample import grid_sample as grid_sample_op
-from tallow.ops.pooling import adaptive_avg_pool
 from tallow.ops.resampling import Taps
 from tallow.tensor import Tensor, wrap
 

@@ -91,3 +91,4 @@ case("put", lambda m, x, i, s: x.put(i, s, True), integers(*X), np.array([7, -1,
 case("select_scatter", lambda m, x, s: m.select_scatter(x, s, 1, -1), normal(*X), normal(3))
 case("slice_scatter", lambda m, x, s: x.slice_scatter(s, 1, start=1, step=2), normal(*X), normal(3, 2))
 case("diagonal_scatter", lambda m, x, s: m.diagonal_scatter(x, s, 1), normal(*X), normal(3))
+case("index_add", lambda m, x, i, s: x.index_add(0, i, s), normal(), np.array([0]), normal())

@@ -46,7 +46,7 @@ def index_select(input: Array, dim: int, index: Index) -> Result:
 
     def backward(g: Array) -> tuple[Array]:
         whole = array_module(g).zeros(shape, g.dtype)
-        add_at(whole.swapaxes(0, dim), (places,), g.swapaxes(0, dim))
+        add_at(whole, on_axis(dim, places), g)
         return (whole,)
 
     return input[on_axis(dim, places)], backward

@@ -230,25 +230,19 @@ def index_add(input: Array, dim: int, index: Index, source: Array, *, alpha: Sca
     """
     dim = normalize_dim(dim, input.ndim, "index_add")
     places = check_index(index, input.shape[dim] if input.ndim else 1, dim, "index_add")
-    if input.ndim or source.ndim:
-        _check_slices(input if input.ndim else input.reshape(1), dim, places, source, "index_add")
+    shape, source_shape = input.shape, source.shape
+    flat_shape = shape or (1,)  # a zero-dim input counts as a vector of one element, and takes a zero-dim source
+    added = source if shape or source_shape else source.reshape(1)
+    _check_slices(input.reshape(flat_shape), dim, places, added, "index_add")
     if isinstance(alpha, float) and input.dtype.kind != "f":
         raise DtypeError("index_add: for integer tensors, alpha must not be a floating point number")
-    result = input.copy(order="C")
-    rows = result.reshape(1) if not result.ndim else result
-    scaled = source * alpha if alpha != 1 else source
-    add_at(
-        rows.swapaxes(0, dim),
-        (places,),
-        scaled.reshape(rows.shape if not source.ndim else source.shape).swapaxes(0, dim),
-    )
+    result = input.reshape(flat_shape).copy()
+    add_at(result, on_axis(dim, places), added * alpha if alpha != 1 else added)
 
     def backward(g: Array) -> tuple[Any, Any]:
-        if not g.ndim:
-            return g[...], lambda: g * alpha
-        return g[...], lambda: g[on_axis(dim, places)] * alpha
+        return g[...], lambda: (g.reshape(flat_shape)[on_axis(dim, places)] * alpha).reshape(source_shape)
 
-    return result, backward
+    return result.reshape(shape), backward
 
 
 @op("tl Tensor Tensor_", dtypes="keep")

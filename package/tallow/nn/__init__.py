@@ -18,7 +18,7 @@ from tallow.nn.embedding import Embedding, EmbeddingBag
 from tallow.nn.linear import Bilinear, Identity, Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm, RMSNorm
-from tallow.nn.parameter import Buffer, Parameter
+from tallow.nn.parameter import Buffer, Parameter, UninitializedParameter
 
 if TYPE_CHECKING:
     from tallow.nn import utils
@@ -82,6 +82,7 @@ __all__ = [
     "Parameter",
     "RMSNorm",
     "Sequential",
+    "UninitializedParameter",
     "functional",
     "init",
     "utils",

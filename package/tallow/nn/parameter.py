@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tallow import devices, dtypes
-from tallow.errors import ArgumentTypeError
+from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.tensor import Tensor
 
 
@@ -35,6 +36,36 @@ class Buffer(Tensor):
             raise ArgumentTypeError(f"Buffer of {type(data).__name__}", mend="pass a Tensor: tl.tensor(...)")
         super().__init__(data.array)
         self.persistent = persistent
+
+
+class UninitializedParameter(Parameter):
+    """A parameter whose shape is not known yet: all it can do is `materialize`, which makes a Parameter of it.
+
+    Args:    as torch.nn.UninitializedParameter
+    Raises:  ArgumentError when it is used before that
+    """
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        self._requires_grad = requires_grad
+        self._becomes: dict[str, Any] = {"device": device, "dtype": dtype}
+
+    def materialize(self, shape: Sequence[int], device: Any = None, dtype: Any = None) -> None:
+        """Take memory for this shape, to be filled; device and dtype are those it was made with unless given."""
+        wanted = {"device": device, "dtype": dtype}
+        kept = self.__dict__.pop("_becomes")
+        made = empty_parameter(*shape, **{key: kept[key] if wanted[key] is None else wanted[key] for key in kept})
+        self.__class__ = Parameter  # type: ignore[assignment]  # the same object, so that its module has it already
+        self.array = made.array
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "array":  # there is none yet, and every use of a tensor comes by here
+            raise ArgumentError(
+                "an UninitializedParameter has neither shape nor values", mend="call its materialize(shape) first"
+            )
+        return super().__getattr__(name)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
 
 
 def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Parameter:

@@ -136,8 +136,8 @@ class RNNBase(Module):
             input = input.transpose(0, 1)
         steps, batch = input.shape[:2]
         states = self._states(input, hx, batch, None)
-        y, last = self._layers(input.reshape(steps * batch, -1), states, (batch,) * steps)
-        y = y.reshape(steps, batch, -1)
+        y, last = self._layers(input.reshape(steps * batch, input.shape[-1]), states, (batch,) * steps)
+        y = y.reshape(steps, batch, y.shape[-1])
         if not is_batch:
             return y[:, 0], self._result(tuple(state[:, 0] for state in last))
         return y.transpose(0, 1) if self.batch_first else y, self._result(last)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from tallow.apply import apply
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ArgumentError
 from tallow.offer import offer
 from tallow.ops import adaptive_pooling, pooling
-from tallow.ops.windows import IntOrInts, sizes
+from tallow.ops.windows import IntOrInts, expect_spatial, sizes
 from tallow.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -23,10 +24,12 @@ def _named(places: str, name: str) -> Callable[[Function], Function]:
     return put
 
 
-def _offer(dims: int) -> None:
-    """Offer all functions of so many dims."""
-    both_if_1d = "tl F" if dims == 1 else "F"  # as in PyTorch
+def _both_if_1d(dims: int) -> str:
+    """Where PyTorch offers what for one dim only it has beside torch.nn.functional."""
+    return "tl F" if dims == 1 else "F"
 
+
+def _offer_max_pool(dims: int) -> None:
     @_named("tl F", f"max_pool{dims}d")
     def max_pool(
         input: Tensor,
@@ -49,7 +52,7 @@ def _offer(dims: int) -> None:
         made = pooling.max_pool_with_indices if return_indices else pooling.max_pool
         return apply(made, input, dims, kernel_size, stride, padding, dilation, ceil_mode)
 
-    @_named(both_if_1d, f"max_pool{dims}d_with_indices")
+    @_named(_both_if_1d(dims), f"max_pool{dims}d_with_indices")
     def max_pool_with_indices(
         input: Tensor,
         kernel_size: IntOrInts,
@@ -75,8 +78,7 @@ def _offer(dims: int) -> None:
         Args:    output_size: that of the pooling's input, with or without N and C; the smallest possible if None
         """
         name = f"max_unpool{dims}d"
-        if input.ndim not in (dims + 1, dims + 2):
-            raise ShapeError(f"{name}: expected (N, C, *spatial) or (C, *spatial), got {tuple(input.shape)}")
+        expect_spatial(name, input.array.shape, dims)
         kernel = sizes(name, "kernel_size", kernel_size, dims, 1)
         steps = kernel if stride is None else sizes(name, "stride", stride, dims, 1)
         pads = sizes(name, "padding", padding, dims, 0)
@@ -89,6 +91,8 @@ def _offer(dims: int) -> None:
             )
         return apply(pooling.max_unpool, input, indices, dims, size)
 
+
+def _offer_lp_pool(dims: int) -> None:
     @_named("F", f"lp_pool{dims}d")
     def lp_pool(
         input: Tensor,
@@ -98,13 +102,13 @@ def _offer(dims: int) -> None:
         ceil_mode: bool = False,
     ) -> Tensor:
         """(Σ x^p)^(1/p) of each window, p = norm_type."""
-        count = 1
-        for n in sizes(f"lp_pool{dims}d", "kernel_size", kernel_size, dims, 1):
-            count *= n
+        count = math.prod(sizes(f"lp_pool{dims}d", "kernel_size", kernel_size, dims, 1))
         mean = apply(pooling.avg_pool, input.pow(norm_type), dims, kernel_size, stride, 0, ceil_mode)
         return (mean.sign() * mean.abs() * count).pow(1 / norm_type)
 
-    @_named(both_if_1d, f"adaptive_avg_pool{dims}d")
+
+def _offer_adaptive_pool(dims: int) -> None:
+    @_named(_both_if_1d(dims), f"adaptive_avg_pool{dims}d")
     def adaptive_avg_pool(input: Tensor, output_size: IntOrInts | None) -> Tensor:
         """Means over windows chosen so that the output has `output_size`, None meaning the input's.
 
@@ -165,6 +169,8 @@ def _offer_avg_pool(dims: int) -> None:
 
 
 for _dims in (1, 2, 3):
-    _offer(_dims)
+    _offer_max_pool(_dims)
+    _offer_lp_pool(_dims)
+    _offer_adaptive_pool(_dims)
 for _dims in (2, 3):
     _offer_avg_pool(_dims)

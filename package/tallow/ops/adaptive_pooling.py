@@ -16,15 +16,13 @@ from tallow.ops.expect import expect_float
 from tallow.ops.pooling import scatter_backward
 from tallow.ops.resampling import even_windows, mean_taps
 from tallow.ops.table import Array, Result, op
+from tallow.ops.windows import expect_spatial
 
 OutputSize = Sequence[int | None] | int | None
 
 
 def _adaptive_sizes(name: str, input: Array, dims: int, output_size: OutputSize) -> list[int]:
-    if input.ndim not in (dims + 1, dims + 2):
-        raise ShapeError(
-            f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got {tuple(input.shape)}"
-        )
+    expect_spatial(name, input.shape, dims)
     expect_float(name, input)
     spatial = input.shape[-dims:]
     wanted = [output_size] * dims if isinstance(output_size, int) or output_size is None else list(output_size)

@@ -19,7 +19,18 @@ from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels import run
 from tallow.ops.expect import expect_float
 from tallow.ops.table import Array, Op, Result, op
-from tallow.ops.windows import IntOrInts, Sizes, add_windows, inner, offsets, pad_zeros, sizes, spans, windows
+from tallow.ops.windows import (
+    IntOrInts,
+    Sizes,
+    add_windows,
+    expect_spatial,
+    inner,
+    offsets,
+    pad_zeros,
+    sizes,
+    spans,
+    windows,
+)
 
 TILE = 2**22  # elements of a matrix of columns: 16 MiB in float32
 
@@ -200,11 +211,9 @@ def _result(
 
 def _check_operands(name: str, dims: int, input: Array, weight: Array, bias: Array | None, groups: int) -> bool:
     """Whether the input has a batch dim."""
-    if input.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
-        raise ShapeError(
-            f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input and {dims + 2}D weight, got "
-            f"{tuple(input.shape)} and {tuple(weight.shape)}"
-        )
+    expect_spatial(name, input.shape, dims)
+    if weight.ndim != dims + 2:
+        raise ShapeError(f"{name}: expected {dims + 2}D weight, got {tuple(weight.shape)}")
     expect_float(name, input)
     if groups < 1:
         raise ArgumentError(f"{name}: groups must be positive, got {groups}")

@@ -21,7 +21,7 @@ from tallow.ops.along import on_axis
 from tallow.ops.expect import expect_float, refuse_bool
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Index, Result, op
-from tallow.ops.windows import IntOrInts, sizes
+from tallow.ops.windows import IntOrInts, expect_spatial, sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,7 @@ def axes_of(
 
     Raises: ShapeError for another number of dims, too much padding, and inputs smaller than a window.
     """
-    if len(shape) not in (dims + 1, dims + 2):
-        raise ShapeError(f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got {tuple(shape)}")
+    expect_spatial(name, shape, dims)
     kernel = sizes(name, "kernel_size", kernel_size, dims, 1)
     steps = kernel if stride is None or stride in ((), []) else sizes(name, "stride", stride, dims, 1)
     pads = sizes(name, "padding", padding, dims, 0)

@@ -36,6 +36,12 @@ def sizes(name: str, argument: str, value: IntOrInts, dims: int, at_least: int) 
     return values * dims if len(values) == 1 else values
 
 
+def expect_spatial(name: str, shape: Sequence[int], dims: int) -> None:
+    """Raises: ShapeError for what is neither (C, *spatial) nor (N, C, *spatial)."""
+    if len(shape) not in (dims + 1, dims + 2):
+        raise ShapeError(f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got {tuple(shape)}")
+
+
 def spans(kernel: Sizes, dilation: Sizes) -> Sizes:
     """How far a window reaches along each dim."""
     return tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))

@@ -28,6 +28,7 @@ LAYERS = (
         "size",
         "printing",
         "apply",
+        "arguments",
         "offer",
         "creation",
         "cuda",

@@ -13,7 +13,7 @@ from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.along import part
 from tallow.ops.expect import expect_float
-from tallow.ops.pooling import scatter_backward
+from tallow.ops.pooling import maxima_and_places
 from tallow.ops.resampling import even_windows, mean_taps
 from tallow.ops.table import Array, Result, op
 from tallow.ops.windows import expect_spatial
@@ -77,14 +77,7 @@ def _axis_mean_backward(g: Array, axis: int, size: int) -> Array:
 def adaptive_max_pool(input: Array, dims: int, output_size: OutputSize) -> Result:
     """Maxima over such windows, and where they lie in the flattened last `dims` dims of the input."""
     out = _adaptive_sizes(f"adaptive_max_pool{dims}d", input, dims, output_size)
-    xp = array_module(input)
-    y, place = input, xp.zeros(input.shape, np.int64)
-    scale = 1
-    for axis in range(-1, -dims - 1, -1):
-        y, along = _axis_even_argmax(y, axis, out[axis])
-        place = along * scale + xp.take_along_axis(place, along, axis)
-        scale *= input.shape[axis]
-    return (y, place), scatter_backward(input.shape, dims, place)
+    return maxima_and_places(input, dims, lambda x, axis: _axis_even_argmax(x, axis, out[axis]))
 
 
 def _axis_even_argmax(x: Array, axis: int, out: int) -> tuple[Array, Array]:

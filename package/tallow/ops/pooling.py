@@ -8,7 +8,7 @@ fall to the element that comes first in memory, as in PyTorch.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -197,26 +197,29 @@ def max_pool_with_indices(
     name = f"max_pool{dims}d"
     refuse_bool(name, input)
     axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
-    xp = array_module(input)
-    y, place = input, xp.zeros(input.shape, np.int64)
-    scale = 1
-    for axis in reversed(axes):
-        y, along = _axis_argmax(y, axis)
-        place = along * scale + xp.take_along_axis(place, along, axis.axis)  # the later dims' choice at this place
-        scale *= axis.size
-    return (y, place), scatter_backward(input.shape, dims, place)
+    return maxima_and_places(input, dims, lambda x, axis: _axis_argmax(x, axes[axis]))
 
 
-def scatter_backward(shape: tuple[int, ...], dims: int, place: Array) -> Any:
-    """The backward of taking the elements at `place`, in the flattened last `dims` dims of `shape`."""
+def maxima_and_places(input: Array, dims: int, argmax: Callable[[Array, int], tuple[Array, Array]]) -> Result:
+    """What pooling one dim after the other, the last first, leaves, and its places in the flattened last `dims` dims.
 
-    def backward(g: Array, _: Any = None) -> tuple[Array]:
+    Args:    argmax: the maxima of the windows along a negative axis, and their places along it
+    """
+    shape, take_along_axis = input.shape, array_module(input).take_along_axis
+    y, place = argmax(input, -1)
+    size = shape[-1]
+    for axis in range(-2, -dims - 1, -1):
+        y, along = argmax(y, axis)
+        place = along * size + take_along_axis(place, along, axis)  # the later dims' choice at this place
+        size *= shape[axis]
+
+    def backward(g: Array, _: Any) -> tuple[Array]:
         d = array_module(g).zeros(shape, g.dtype)
         flat = _flat_places(place, shape, dims)
         add_at(d.reshape(-1), (flat.reshape(-1),), g.reshape(-1))
         return (d,)
 
-    return backward
+    return (y, place), backward
 
 
 def _flat_places(place: Array, shape: tuple[int, ...], dims: int) -> Array:

@@ -234,11 +234,12 @@ def silu(input: Array) -> Result:
     """
     expect_float("silu", input)
 
-    def backward(g: Array) -> tuple[Array]:
-        s = logistic(input)
-        return (g * (s * (1 + input * (1 - s))),)
+    return kernels.run("silu", input), lambda g: (g * silu_slope(input, logistic(input)),)
 
-    return kernels.run("silu", input), backward
+
+def silu_slope(x: Array, s: Array) -> Array:
+    """The derivative of silu at x, where s = sigmoid(x)."""
+    return s * (1 + x * (1 - s))
 
 
 @kernels.kernel("silu", "array")

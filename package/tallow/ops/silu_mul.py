@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tallow.errors import ShapeError
 from tallow.kernels import kernel, run
-from tallow.ops.activation import logistic
+from tallow.ops.activation import logistic, silu_slope
 from tallow.ops.table import Array, Result, op
 
 
@@ -22,7 +22,7 @@ def silu_mul(input: Array, other: Array) -> Result:
 
     def backward(g: Array) -> tuple[object, ...]:
         s = logistic(input)
-        return lambda: g * other * (s * (1 + input * (1 - s))), lambda: g * input * s
+        return lambda: g * other * silu_slope(input, s), lambda: g * input * s
 
     return run("silu_mul", input, other), backward
 

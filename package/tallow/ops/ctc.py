@@ -35,7 +35,8 @@ def ctc(
     Source:  Graves et al. 2006, "Connectionist Temporal Classification", eq. 6 to 16
     """
     xp = array_module(log_probs)
-    targets = xp.where(xp.arange(targets.shape[1]) < target_lengths[:, None], targets, 0)  # the rest is padding
+    is_label = xp.arange(targets.shape[1], dtype=np.int64) < target_lengths[:, None]  # the rest is padding
+    targets = xp.where(is_label, targets, 0)
     _check(log_probs, targets, input_lengths, target_lengths, blank)
     trellis = _Trellis(log_probs, targets, input_lengths, target_lengths, blank)
     alpha = trellis.forward()
@@ -47,7 +48,7 @@ def ctc(
         trellis = _Trellis(log_probs, targets, input_lengths, target_lengths, blank)
         log_total = trellis.end(alpha)
         d = xp.exp(log_probs) - trellis.posterior(alpha, log_total)
-        alive = xp.arange(len(log_probs))[:, None] < input_lengths[None, :]
+        alive = xp.arange(len(log_probs), dtype=np.int64)[:, None] < input_lengths[None, :]
         if zero_infinity:
             alive = alive & xp.isfinite(log_total)
         return (xp.where(alive[:, :, None], d, 0) * g[None, :, None],)
@@ -116,7 +117,7 @@ class _Trellis:
         xp = self.xp
         if not len(alpha):
             return xp.where(self.has_label, -np.inf, 0).astype(alpha.dtype)
-        rows = xp.arange(alpha.shape[1])
+        rows = xp.arange(alpha.shape[1], dtype=np.int64)
         last = alpha[xp.maximum(self.lengths - 1, 0), rows]  # (N, L)
         a, b = last[rows, self.ends[:, 0]], last[rows, self.ends[:, 1]]
         total = _log_sum(xp, a, xp.where(self.has_label, b, -np.inf))
@@ -137,7 +138,7 @@ class _Trellis:
         """(T, N, L): the log-probability of all paths that go on from that state at t to the end."""
         xp = self.xp
         beta = xp.full(self.emit.shape, -np.inf, self.emit.dtype)
-        rows = xp.arange(beta.shape[1])
+        rows = xp.arange(beta.shape[1], dtype=np.int64)
         final = xp.full(beta.shape[1:], -np.inf, beta.dtype)
         final[rows, self.ends[:, 1]] = 0
         final[rows, self.ends[:, 0]] = 0

@@ -142,5 +142,5 @@ def _in_rows(labels: Array, lengths: Array) -> Array:
         raise ArgumentError(f"ctc_loss: {len(labels)} labels for target_lengths that sum to {int(lengths.sum())}")
     xp = devices.array_module(labels)
     rows = xp.zeros((len(lengths), int(lengths.max()) if len(lengths) else 0), np.int64)
-    rows[xp.arange(rows.shape[1]) < lengths[:, None]] = labels
+    rows[xp.arange(rows.shape[1], dtype=np.int64) < lengths[:, None]] = labels
     return rows

@@ -144,4 +144,4 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if classes < 1 or (indices.size and int(indices.max()) >= classes):
         raise ShapeError(f"one_hot: class values must be smaller than num_classes {num_classes}")
     xp = devices.array_module(indices)
-    return wrap((indices[..., None] == xp.arange(classes)).astype(np.int64))
+    return wrap((indices[..., None] == xp.arange(classes, dtype=np.int64)).astype(np.int64))

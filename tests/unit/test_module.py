@@ -261,6 +261,22 @@ def test_hooks_see_and_replace() -> None:
     assert not layer.has_hooks()
 
 
+def test_hooks_with_keyword_arguments_and_in_front() -> None:
+    class Scaled(Module):
+        def forward(self, x: int, *, by: int) -> int:
+            return x * by
+
+    layer = Scaled()
+    seen: list[Any] = []
+    layer.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+    layer.register_forward_pre_hook(lambda module, args, kwargs: ((args[0] * 2,), {"by": 10}), with_kwargs=True)
+    layer.register_forward_pre_hook(lambda module, args: (args[0] + 100,), prepend=True)
+    layer.register_forward_hook(lambda module, args, kwargs, result: seen.append((args, kwargs)), with_kwargs=True)
+    layer.register_forward_hook(lambda module, args, result: result + 1, prepend=True)
+    assert layer(1, by=3) == 2041  # ((1 + 100) + 1) · 2 · 10 + 1
+    assert seen == [((204,), {"by": 10})]
+
+
 def test_apply_goes_children_first() -> None:
     model = nested()
     order: list[Module] = []

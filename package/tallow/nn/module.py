@@ -46,6 +46,7 @@ class Module:
     _non_persistent_buffers_set: set[str]
     _forward_pre_hooks: dict[int, Callable[..., Any]]
     _forward_hooks: dict[int, Callable[..., Any]]
+    _hooks_with_kwargs: set[int]
 
     def __init__(self) -> None:
         self.__dict__.update(  # __setattr__ needs these to be there
@@ -56,6 +57,7 @@ class Module:
             _non_persistent_buffers_set=set(),
             _forward_pre_hooks={},
             _forward_hooks={},
+            _hooks_with_kwargs=set(),
         )
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -64,13 +66,15 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.has_hooks():
             return self.forward(*args, **kwargs)
-        for hook in list(self._forward_pre_hooks.values()):
-            changed = hook(self, args)
-            if changed is not None:
+        for key, hook in list(self._forward_pre_hooks.items()):
+            if key in self._hooks_with_kwargs:
+                args, kwargs = hook(self, args, kwargs) or (args, kwargs)
+            elif (changed := hook(self, args)) is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
         result = self.forward(*args, **kwargs)
-        for hook in list(self._forward_hooks.values()):
-            changed = hook(self, args, result)
+        for key, hook in list(self._forward_hooks.items()):
+            seen = (args, kwargs) if key in self._hooks_with_kwargs else (args,)
+            changed = hook(self, *seen, result)
             result = result if changed is None else changed
         return result
 
@@ -380,17 +384,43 @@ class Module:
 
     # ---------------------------------------------------------------------------------------------------------- hooks
 
-    def register_forward_pre_hook(self, hook: Callable[[Module, tuple[Any, ...]], Any]) -> RemovableHandle:
-        """Call `hook(module, args)` before each forward; what it returns, if anything, replaces the arguments."""
-        return RemovableHandle(self._forward_pre_hooks, hook)
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before each forward; what it returns, if anything, replaces the arguments.
+
+        Args:
+            prepend: call it before the hooks that are there.
+            with_kwargs: call `hook(module, args, kwargs)`, which returns None or both.
+        """
+        return self._add_hook(self._forward_pre_hooks, hook, prepend, with_kwargs)
+
+    def _add_hook(
+        self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any], prepend: bool, with_kwargs: bool
+    ) -> RemovableHandle:
+        before = dict(hooks)
+        handle = RemovableHandle(hooks, hook)
+        if with_kwargs:
+            self._hooks_with_kwargs.add(handle.id)
+        if prepend:  # the handle removes from this very dict, so it is put in order in place
+            for key in before:
+                hooks[key] = hooks.pop(key)
+        return handle
 
     def has_hooks(self) -> bool:
         """Whether calling this module does more than its `forward`."""
         return bool(self._forward_pre_hooks or self._forward_hooks)
 
-    def register_forward_hook(self, hook: Callable[[Module, tuple[Any, ...], Any], Any]) -> RemovableHandle:
-        """Call `hook(module, args, result)` after each forward; what it returns, if anything, replaces the result."""
-        return RemovableHandle(self._forward_hooks, hook)
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args, result)` after each forward; what it returns, if anything, replaces the result.
+
+        Args:
+            prepend: call it before the hooks that are there.
+            with_kwargs: call `hook(module, args, kwargs, result)`.
+        """
+        return self._add_hook(self._forward_hooks, hook, prepend, with_kwargs)
 
     # ------------------------------------------------------------------------------------------------------- printing
 

@@ -59,9 +59,7 @@ class Unfold(Module):
         self.stride = stride
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.unfold(  # type: ignore[operator]  # mypy sees the module
-            input, self.kernel_size, self.dilation, self.padding, self.stride
-        )
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"

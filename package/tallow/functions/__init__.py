@@ -21,6 +21,7 @@ from tallow.functions import (
     sampling,
     shape,
     shuffling,
+    signal_windows,
     similarity,
     statistics,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "sampling",
     "shape",
     "shuffling",
+    "signal_windows",
     "similarity",
     "statistics",
 ]

@@ -302,12 +302,13 @@ def _reversed(input: Tensor) -> Tensor:
     return apply(ops.permute, input, tuple(range(input.ndim))[::-1])
 
 
-def _matrix_transpose(input: Tensor) -> Tensor:
-    """The last two dims exchanged."""
+@offer("tl Tensor")
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dims exchanged; for complex numbers it would be the conjugate of that."""
     if input.ndim < 2:
         raise ShapeError(f"mT: only supported on matrices or batches of matrices, got a tensor of {input.ndim} dims")
     return apply(ops.transpose, input, -2, -1)
 
 
-for _name, _getter in {"T": _reversed, "mT": _matrix_transpose, "H": t, "mH": _matrix_transpose}.items():
+for _name, _getter in {"T": _reversed, "mT": adjoint, "H": t, "mH": adjoint}.items():
     setattr(Tensor, _name, property(_getter))

@@ -191,7 +191,7 @@ def gru_steps(
             d_h[:n] += run("matmul", d[rows, :3].reshape(n, 3 * H), weight_hh)
         d_s = d[:, :3].reshape(R, 3 * H)
         return (
-            lambda: d[:, (0, 1, 3)].reshape(R, 3 * H),
+            lambda: d[:, [0, 1, 3]].reshape(R, 3 * H),
             d_h,
             lambda: run("matmul", d_s.T, last_h),
             (lambda: d_s.sum(axis=0)) if has_bias else None,

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 Input = np.ndarray[Any, Any]
-_rng = np.random.default_rng(0)  # anew for each family
+_rng = np.random.default_rng(2026)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,9 @@ def booleans(*shape: int) -> Input:
 def load_all() -> list[Case]:
     """Every case of every family, whose numbers depend on no other family."""
     global _rng
+    outside = _rng  # what test files draw from
     for module in pkgutil.iter_modules(__path__):
         _rng = np.random.default_rng(2026)
         importlib.import_module(f"{__name__}.{module.name}")
+    _rng = outside
     return CASES

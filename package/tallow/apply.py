@@ -312,7 +312,7 @@ def binary_operator(op: Op, plain: Callable[[Array, Array], Array] | None = None
             if b.dtype is not dtype or type(b) is not ndarray:
                 return apply(op, self, other)
             tracked = other._requires_grad or other._base is not None
-        elif type(other) is float or (type(other) is int and takes_numbers):
+        elif takes_numbers and (type(other) is float or type(other) is int):
             b = other
             tracked = False
         else:

@@ -191,6 +191,32 @@ def test_reader_of_stdout_may_leave(slow_model: list[Any]) -> None:
     assert b"Exception" not in err
 
 
+def in_shell(redirection: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    script = f'exec "$@" {redirection}'
+    command = ["sh", "-c", script, "sh", *COMMAND, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60, check=False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which Linux has")
+def test_a_full_disk_is_one_line_of_error(stories: list[Any]) -> None:
+    for command in (["info"], [*stories, "--steps", 8]):
+        assert_refused(in_shell(">/dev/full", *command), "No space left on device")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+def test_a_closed_stdout_is_one_line_of_error(stories: list[Any]) -> None:
+    for command in (["info"], [*stories, "--steps", 8]):
+        assert_refused(in_shell(">&-", *command), "stdout: Bad file descriptor")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+def test_a_closed_stderr_leaves_stdout_to_the_text(stories: list[Any]) -> None:
+    done = in_shell("2>&-", *stories, "--steps", 5, "--temperature", 0)
+    assert done.returncode == 0
+    assert done.stdout == "Once upon a time,\n"
+    assert in_shell("2>&-", "generate").stdout == ""
+
+
 def test_terminal_without_unicode_gets_replacements(stories: list[Any]) -> None:
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = tallow(*stories, "--prompt", "é", "--steps", 4, "--temperature", 0, env=environment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -20,18 +21,34 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; the exit status is 0, 2 for bad input, 130 after Ctrl-C, or 141 when stdout has no reader."""
+    if sys.stderr is None:  # `2>&-` closed it; print(file=None) would write to stdout
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until exit, as the stream it stands for
     arguments = _parser().parse_args(argv)
     try:
-        return COMMANDS[arguments.command].run(arguments)
+        if sys.stdout is None:  # `>&-` closed it
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF), "stdout")
+        status = COMMANDS[arguments.command].run(arguments)
+        sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Python flushes stdout once more at exit; that must not fail again, with a traceback.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _settle_stdout()
         return BROKEN_PIPE
     except (TallowError, OSError) as error:
         print(f"tallow {arguments.command}: error: {_one_line(error)}", file=sys.stderr)
+        _settle_stdout()
         return BAD_INPUT
+
+
+def _settle_stdout() -> None:
+    """Python flushes stdout once more at exit; what failed to be written must not fail again, with a traceback."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

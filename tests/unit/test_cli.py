@@ -140,10 +140,14 @@ def test_nan_weights_are_refused(data_dir: Path, tmp_path: Path) -> None:
     assert_refused(done, "the logits hold NaN", "check the weights")
 
 
+def buffered() -> dict[str, str]:
+    """The environment of a user, in whose Python stdout has a buffer."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
 def start(*arguments: Any) -> subprocess.Popen[bytes]:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     command = [*COMMAND, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=buffered())
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +198,9 @@ def test_reader_of_stdout_may_leave(slow_model: list[Any]) -> None:
 def in_shell(redirection: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
     script = f'exec "$@" {redirection}'
     command = ["sh", "-c", script, "sh", *COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", timeout=60, check=False, env=buffered()
+    )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which Linux has")

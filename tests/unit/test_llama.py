@@ -356,7 +356,7 @@ def test_weights_that_do_not_fit_are_listed(tmp_path: Path) -> None:
         ({"hidden_size": 0}, "hidden_size=0"),
         ({"hidden_size": "24"}, "hidden_size='24'"),
         ({"hidden_size": True}, "hidden_size=True"),
-        ({"vocab_size": None}, "vocab_size"),
+        ({"vocab_size": None, "num_hidden_layers": None}, "it lacks vocab_size, num_hidden_layers\n  mend"),
         ({"head_dim": 5}, "head_dim=5"),
         ({"rms_norm_eps": "small"}, "rms_norm_eps='small'"),
         ({"rope_theta": -1.0}, "rope_theta=-1.0"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +122,12 @@ class LlamaConfig:
         entries["eos_token_id"] = tuple(eos) if isinstance(eos, list) else () if eos is None else (eos,)
         known = {field.name for field in fields(cls)}
         given = {name: value for name, value in entries.items() if name in known and value is not None}
+        missing = [field.name for field in fields(cls) if field.default is MISSING and field.name not in given]
+        if missing:
+            raise CheckpointError(f"{path}: it lacks {', '.join(missing)}", mend="take the model's own config.json")
         try:
             return cls(**given)
-        except (ArgumentError, TypeError) as error:  # TypeError: a size without a default is missing
+        except ArgumentError as error:
             raise CheckpointError(f"{path}: {error}") from error
 
     @classmethod

@@ -27,6 +27,7 @@ import numpy as np
 from tallow import dtypes
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.io.atomic import atomic_write
+from tallow.io.elements import as_elements
 from tallow.io.json_object import parse_object
 from tallow.io.source import Bytes, Path, Source, open_source
 from tallow.tensor import Tensor
@@ -175,13 +176,9 @@ class safe_open:
         raw = self._data[info.begin : info.end]
         if len(raw) != info.end - info.begin:
             raise CheckpointError(f"{self.name} is closed", mend="read tensors inside the with block")
-        if info.dtype == "BOOL" and len(raw) and raw.max() > 1:
-            raise CheckpointError(f"{self.name}: tensor {name!r} holds booleans other than 0 and 1")
-        storage = DTYPES[info.dtype].storage
-        if raw.ctypes.data % storage.itemsize:
-            raw = raw.copy()
+        elements = as_elements(raw, DTYPES[info.dtype], f"{self.name}: tensor {name!r}")
         try:
-            return raw.view(storage).reshape(info.shape)
+            return elements.reshape(info.shape)
         except ValueError as error:  # an empty tensor may claim any length, or more dimensions than NumPy has
             raise CheckpointError(f"{self.name}: tensor {name!r} has shape {info.shape}: {error}") from error
 

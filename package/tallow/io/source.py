@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,20 @@ import numpy.typing as npt
 from tallow.errors import ArgumentTypeError, CheckpointError
 
 Path: TypeAlias = str | os.PathLike[str]
-Source: TypeAlias = Path | bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
-def open_source(source: Source) -> tuple[Bytes, str]:
+class Opened(NamedTuple):
+    """The bytes of a file, and what to call it in error messages."""
+
+    data: Bytes
+    name: str
+
+
+Source: TypeAlias = Path | bytes | bytearray | memoryview | Bytes | Opened
+
+
+def open_source(source: Source) -> Opened:
     """The bytes of `source` as a flat uint8 array without copying them, and its name for error messages.
 
     A path is mapped copy-on-write: pages are read when touched, arrays over them can be written, and the file never
@@ -24,8 +33,10 @@ def open_source(source: Source) -> tuple[Bytes, str]:
 
     Raises:  OSError when the path cannot be read; ArgumentTypeError for anything that is neither path nor buffer
     """
+    if isinstance(source, Opened):
+        return source
     if isinstance(source, (str, os.PathLike)):
-        return _map(source), os.fspath(source)
+        return Opened(_map(source), os.fspath(source))
     try:
         view = memoryview(source)  # type: ignore[arg-type]  # NumPy's arrays are buffers; its stubs say so from 3.12
     except TypeError as error:
@@ -34,7 +45,8 @@ def open_source(source: Source) -> tuple[Bytes, str]:
         ) from error
     if not view.c_contiguous:
         raise CheckpointError("the buffer is not contiguous", mend="pass a copy: bytes(buffer)")
-    return np.frombuffer(view.cast("B") if view.nbytes else b"", dtype=np.uint8), f"<{view.nbytes} bytes in memory>"
+    data = np.frombuffer(view.cast("B") if view.nbytes else b"", dtype=np.uint8)
+    return Opened(data, f"<{view.nbytes} bytes in memory>")
 
 
 def _map(path: Path) -> Bytes:

@@ -1,0 +1,204 @@
+"""Zip archives from files that nobody has vetted: the container of `.npz` and of PyTorch's `.pt`.
+
+The directory is read by Python's `zipfile`; the entries are not, so that one which is stored as it is can be viewed in
+place, and one which is compressed can be held to the size it declares. Nothing is ever unpacked to disk.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from itertools import pairwise
+from types import TracebackType
+from typing import BinaryIO
+
+import numpy as np
+
+from tallow.errors import ArgumentError, CheckpointError
+from tallow.io.source import Bytes
+
+MAGIC = b"PK\x03\x04"
+EMPTY_MAGIC = b"PK\x05\x06"  # an archive without entries is its directory's end alone
+LOCAL_HEADER_BYTES = 30
+ENCRYPTED = 0x1
+PADDING = 0x4246  # "FB", what PyTorch labels the padding before an entry's bytes with
+EXTRA_BYTES = 4  # its label and length
+ZIP64_EXTRA_BYTES = 20  # what zipfile adds to the header of a large entry
+# What the compressed entries of one archive may expand to, together. Deflate reaches 1:1032, on zeros; weights hardly
+# compress at all.
+FREE_BYTES = 64 * 2**20
+MAX_EXPANSION = 100
+
+# What zipfile is known to raise on damaged directories, over and above its own BadZipFile.
+_DAMAGE = (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OverflowError, EOFError, OSError)
+
+
+def is_inside(path: str) -> bool:
+    """Whether an entry's name, taken for a path on any system, stays in the folder that the archive is unpacked to."""
+    return not (path.startswith("/") or path[1:3] == ":/" or "\\" in path or "\0" in path or ".." in path.split("/"))
+
+
+class ZipArchive:
+    """The entries of an archive by name.
+
+    Args:
+        data: the whole archive; stored entries are views of it.
+        name: what is read, for error messages.
+
+    Raises:  CheckpointError for a damaged or encrypted archive, entries that overlap, share a name, or have a name that
+        reaches out of a folder, and compressed entries that expand beyond all measure
+    """
+
+    def __init__(self, data: Bytes, name: str) -> None:
+        self._data = data
+        self.name = name
+        try:
+            with zipfile.ZipFile(_View(data)) as opened:
+                entries = opened.infolist()
+        except _DAMAGE as error:
+            raise CheckpointError(f"{name}: the zip archive is damaged: {error}", mend="fetch it again") from error
+        self._places: dict[str, tuple[zipfile.ZipInfo, int]] = {}
+        for entry in entries:
+            self._check(entry)
+            self._places[entry.filename] = (entry, self._start(entry))
+        self._check_layout()
+
+    def names(self) -> list[str]:
+        return list(self._places)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def size(self, name: str) -> int:
+        return self._entry(name)[0].file_size
+
+    def read(self, name: str) -> Bytes:
+        """The bytes of an entry: a view of the archive if it is stored, else a new array of the size it declares."""
+        entry, start = self._entry(name)
+        raw = self._data[start : start + entry.compress_size]
+        return raw if entry.compress_type == zipfile.ZIP_STORED else self._inflate(raw, entry)
+
+    def _entry(self, name: str) -> tuple[zipfile.ZipInfo, int]:
+        if name not in self._places:
+            raise CheckpointError(f"{self.name} has no entry {name!r:.200}", mend="fetch it again")
+        return self._places[name]
+
+    def _check(self, entry: zipfile.ZipInfo) -> None:
+        where = f"{self.name}: entry {entry.filename!r:.200}"
+        if entry.filename in self._places:
+            raise CheckpointError(f"{where} is there twice")
+        if not is_inside(entry.orig_filename):
+            raise CheckpointError(f"{where} has a name that reaches out of the archive")
+        if entry.flag_bits & ENCRYPTED:
+            raise CheckpointError(f"{where} is encrypted", mend="unpack the archive, and pack it without a password")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise CheckpointError(f"{where} is compressed by method {entry.compress_type}; deflate is read, no other")
+        if entry.compress_type == zipfile.ZIP_STORED and entry.file_size != entry.compress_size:
+            raise CheckpointError(f"{where} is stored, yet has two sizes: {entry.file_size}, {entry.compress_size}")
+
+    def _start(self, entry: zipfile.ZipInfo) -> int:
+        """Where an entry's bytes start: behind its local header, whose length only the header itself tells."""
+        begin = entry.header_offset
+        header = self._data[begin : begin + LOCAL_HEADER_BYTES].tobytes() if begin >= 0 else b""
+        if len(header) < LOCAL_HEADER_BYTES or header[:4] != MAGIC:
+            raise CheckpointError(f"{self.name}: entry {entry.filename!r:.200} has no header at byte {begin}")
+        name_bytes, extra_bytes = struct.unpack("<HH", header[26:30])
+        return begin + LOCAL_HEADER_BYTES + name_bytes + extra_bytes
+
+    def _check_layout(self) -> None:
+        extents = sorted((entry.header_offset, start + entry.compress_size) for entry, start in self._places.values())
+        if any(end > begin for (_, end), (begin, _) in pairwise(extents)):
+            raise CheckpointError(f"{self.name}: entries overlap", mend="fetch it again")
+        if extents and extents[-1][1] > len(self._data):
+            raise CheckpointError(
+                f"{self.name}: truncated: the entries end at byte {extents[-1][1]}, the file at {len(self._data)}",
+                mend="fetch it again",
+            )
+        deflated = (e.file_size for e, _ in self._places.values() if e.compress_type != zipfile.ZIP_STORED)
+        expanded, limit = sum(deflated), max(FREE_BYTES, MAX_EXPANSION * len(self._data))
+        if expanded > limit:
+            raise CheckpointError(
+                f"{self.name}: {len(self._data)} bytes would expand to {expanded}, more than the {limit} allowed",
+                mend="if you trust it, unpack the archive and pack it without compression",
+            )
+
+    def _inflate(self, raw: Bytes, entry: zipfile.ZipInfo) -> Bytes:
+        where = f"{self.name}: entry {entry.filename!r:.200}"
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)  # an entry has no zlib header
+        try:
+            # At least 1, as 0 means without limit.
+            expanded = inflater.decompress(raw.data, max(entry.file_size, 1))
+        except zlib.error as error:
+            raise CheckpointError(f"{where} is damaged: {error}", mend="fetch it again") from error
+        if len(expanded) != entry.file_size or zlib.crc32(expanded) != entry.CRC:
+            raise CheckpointError(f"{where} is not what its directory says", mend="fetch it again")
+        return np.frombuffer(bytearray(expanded), dtype=np.uint8)  # a bytearray, so that tensors can be written
+
+
+class ZipWriter:
+    """Writes an archive of stored entries, each aligned so that a reader can view it in place.
+
+    Args:
+        file: where to write; it must be able to seek.
+        alignment: of the entries' bytes, from the start of the file.
+    """
+
+    def __init__(self, file: BinaryIO, alignment: int) -> None:
+        self._file = file
+        self._alignment = alignment
+        self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
+
+    def __enter__(self) -> ZipWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._zip.close()
+
+    def add(self, name: str, *content: bytes | memoryview) -> None:
+        """Write an entry, given in parts. Raises ArgumentError for a name that this module would not read."""
+        if not is_inside(name):
+            raise ArgumentError(
+                f"cannot name an entry of a zip archive {name!r:.200}", mend="use no path, no backslash"
+            )
+        entry = zipfile.ZipInfo(name)  # dated 1980: the same content gives the same file
+        entry.file_size = sum(memoryview(part).nbytes for part in content)
+        header = LOCAL_HEADER_BYTES + len(name.encode()) + EXTRA_BYTES
+        if entry.file_size > zipfile.ZIP64_LIMIT:
+            header += ZIP64_EXTRA_BYTES
+        padding = -(self._file.tell() + header) % self._alignment
+        entry.extra = struct.pack("<HH", PADDING, padding) + bytes(padding)
+        with self._zip.open(entry, "w", force_zip64=entry.file_size > zipfile.ZIP64_LIMIT) as destination:
+            for part in content:
+                destination.write(part)
+
+
+class _View(io.RawIOBase):
+    """A file over an array, without the copy that BytesIO would make."""
+
+    def __init__(self, data: Bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._data)}[whence]
+        if base + offset < 0:
+            raise OSError("seek before the start")  # what zipfile expects of a short file
+        self._at = base + offset
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        end = len(self._data) if size < 0 else self._at + size
+        chunk = self._data[self._at : end].tobytes()
+        self._at += len(chunk)
+        return chunk

@@ -1,0 +1,190 @@
+"""GGUF: a file put together by hand reads as written; what is damaged is refused before anything is allocated."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from support.damage import at_most, damaged
+
+import tallow as tl
+from tallow.errors import CheckpointError, TallowError
+from tallow.io import gguf, gguf_blocks
+
+MIB = 2**20
+U32, F32, STRING, ARRAY = 4, 6, 8, 9  # types of metadata
+
+
+def text(value: str | bytes) -> bytes:
+    raw = value.encode() if isinstance(value, str) else value
+    return struct.pack("<Q", len(raw)) + raw
+
+
+def entry(key: str, kind: int, value: bytes) -> bytes:
+    return text(key) + struct.pack("<I", kind) + value
+
+
+def array(kind: int, count: int, items: bytes) -> bytes:
+    return struct.pack("<IQ", kind, count) + items
+
+
+def info(name: str, lengths: tuple[int, ...], kind: int, begin: int) -> bytes:
+    dims = struct.pack(f"<I{len(lengths)}Q", len(lengths), *lengths)
+    return text(name) + dims + struct.pack("<IQ", kind, begin)
+
+
+def file(
+    entries: list[bytes],
+    infos: list[bytes],
+    data: bytes = b"",
+    *,
+    magic: bytes = b"GGUF",
+    version: bytes = b"\x03\0\0\0",
+    alignment: int = 32,
+) -> bytes:
+    head = magic + version + struct.pack("<QQ", len(infos), len(entries)) + b"".join(entries) + b"".join(infos)
+    return head + bytes(-len(head) % alignment) + data
+
+
+MATRIX = np.arange(6, dtype=np.float32).reshape(2, 3)
+# One block: scale 0.5, then the integers -16 .. 15.
+Q8 = np.float16(0.5).tobytes() + np.arange(-16, 16, dtype=np.int8).tobytes()
+# One block: scale 2, then in each byte the weights i and i + 16, here 0 .. 15 and 15 .. 0, each less 8.
+Q4 = np.float16(2).tobytes() + bytes(i | (15 - i) << 4 for i in range(16))
+VALID = file(
+    [
+        entry("general.architecture", STRING, text("llama")),
+        entry("llama.block_count", U32, struct.pack("<I", 2)),
+        entry("tokens", ARRAY, array(STRING, 2, text("a") + text("é"))),
+        entry("scores", ARRAY, array(F32, 2, struct.pack("<2f", 0.5, -1))),
+        entry("nested", ARRAY, array(ARRAY, 2, array(0, 1, b"\x07") + array(7, 2, b"\x01\x00"))),
+        entry("big", 10, struct.pack("<Q", 2**64 - 1)),
+    ],
+    [
+        info("matrix", (3, 2), 0, 0),
+        info("q8", (32, 1), 8, 32),
+        info("q4", (32,), 2, 96),
+        info("bf", (2,), 30, 128),
+        info("scalar", (), 26, 160),
+        info("foreign", (256,), 16, 0),
+    ],
+    MATRIX.tobytes().ljust(32, b"\0")
+    + Q8.ljust(64, b"\0")
+    + Q4.ljust(32, b"\0")
+    + bytes.fromhex("803f00c0").ljust(32, b"\0")
+    + struct.pack("<i", -5),
+)
+
+
+def test_file_written_by_hand_reads_as_written() -> None:
+    loaded = tl.load(VALID)
+    assert isinstance(loaded, Mapping)
+    assert loaded.metadata == {
+        "general.architecture": "llama",
+        "llama.block_count": 2,
+        "tokens": ["a", "é"],
+        "scores": [0.5, -1.0],
+        "nested": [[7], [True, False]],
+        "big": 2**64 - 1,
+    }
+    assert list(loaded) == ["matrix", "q8", "q4", "bf", "scalar", "foreign"]
+    assert loaded["matrix"].tolist() == MATRIX.tolist()
+    assert loaded["q8"].dtype is tl.float32
+    assert loaded["q8"].tolist() == [[i / 2 for i in range(-16, 16)]]
+    assert loaded["q4"].tolist() == [2 * (i - 8) for i in [*range(16), *reversed(range(16))]]
+    assert loaded["bf"].dtype is tl.bfloat16
+    assert loaded["bf"].tolist() == [1, -2]
+    assert loaded["scalar"].item() == -5
+    assert loaded.info("matrix") == gguf.TensorInfo("F32", (2, 3), 0)
+    assert loaded.get_blocks("q8").tobytes() == Q8
+    assert "matrix" in loaded
+    assert "none" not in loaded
+    with pytest.raises(KeyError):
+        loaded["none"]
+    with pytest.raises(CheckpointError, match="format IQ2_XXS, which is not read"):
+        loaded["foreign"]
+
+
+def test_plain_tensors_are_views_and_quantised_ones_are_new(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(VALID)
+    loaded = gguf.load(path)
+    loaded["matrix"].array[...] = 9
+    assert loaded["matrix"].tolist() == np.full((2, 3), 9).tolist()
+    loaded["q8"].array[...] = 9
+    assert loaded["q8"][0, 0].item() == -8
+    assert path.read_bytes() == VALID
+
+
+def test_map_location_is_heeded() -> None:
+    assert str(tl.load(VALID, map_location="meta")["q8"].device) == "meta"
+
+
+def test_large_tensors_are_made_in_chunks_that_fit_together() -> None:
+    blocks = np.random.default_rng(0).integers(0, 256, (3 * gguf_blocks.CHUNK // 32 + 5, 18), dtype=np.uint8)
+    blocks[:, :2] = np.frombuffer(np.float16(0.5).tobytes(), np.uint8)
+    whole = gguf_blocks.dequantize("Q4_0", blocks.reshape(-1)).reshape(len(blocks), 32)
+    for i in (0, gguf_blocks.CHUNK // 32 - 1, gguf_blocks.CHUNK // 32, len(blocks) - 1):
+        np.testing.assert_array_equal(gguf_blocks.dequantize("Q4_0", blocks[i]), whole[i])
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (b"", "truncated"),
+        (b"GGUF", "truncated"),
+        (file([], [], magic=b"GGML"), "is not a GGUF file"),
+        (file([], [], version=b"\x01\0\0\0"), "of version 1"),
+        (file([], [], version=b"\0\0\0\x03"), "big-endian"),
+        (VALID[:200], "truncated"),
+        (VALID[:-1], "truncated: tensor 'scalar' ends at byte 164 of the data, the file at 163"),
+        (VALID.replace(text("tokens"), text(b"\xff" * 6)), "not UTF-8"),
+        (file([entry("a", U32, bytes(4))] * 2, []), "metadata 'a' twice"),
+        (file([], [info("a", (1,), 0, 0)] * 2, bytes(32)), "tensor 'a' twice"),
+        (file([entry("a", 13, bytes(8))], []), "unknown type, 13"),
+        (file([entry("a", ARRAY, array(ARRAY, 1, b"") * 9)], []), "nested too deep"),
+        (file([entry("a", ARRAY, array(U32, 2**62, b""))], []), "truncated"),
+        (file([entry("a", ARRAY, array(STRING, 2**62, b""))], []), "truncated"),
+        (file([entry("a", STRING, struct.pack("<Q", 2**63))], []), "truncated"),
+        (b"GGUF\x03\0\0\0" + struct.pack("<QQ", 2**63, 0), "truncated"),
+        (b"GGUF\x03\0\0\0" + struct.pack("<QQ", 0, 2**63), "truncated"),
+        (file([], [info("a", (1,) * 5, 0, 0)]), "5 dims"),
+        (file([], [info("a", (1,), 5, 0)]), "format number 5"),
+        (file([], [info("a", (1,), 0, 4)], bytes(36)), "not a multiple of 32"),
+        (file([], [info("a", (16,), 8, 0)], bytes(34)), "no whole blocks of 32"),
+        (file([], [info("a", (), 8, 0)], bytes(34)), "no whole blocks of 32"),
+        (file([], [info("a", (128, 2), 12, 0)], bytes(144)), "no whole blocks of 256"),
+        (file([], [info("a", (2**40, 2**40), 0, 0)]), "no memory can hold"),
+        (file([], [info("a", (0, 2**63), 0, 0)]), "no memory can hold"),
+        (file([], [info("a", (2**27,), 0, 0)], bytes(64)), "truncated: tensor 'a'"),
+        (file([], [info("a", (1,), 0, 2**62)], bytes(64)), "truncated: tensor 'a'"),
+        (file([entry(gguf.ALIGNMENT_KEY, U32, struct.pack("<I", 0))], []), "no power of two: 0"),
+        (file([entry(gguf.ALIGNMENT_KEY, U32, struct.pack("<I", 24))], []), "no power of two: 24"),
+        (file([entry(gguf.ALIGNMENT_KEY, STRING, text("32"))], []), "no power of two: '32'"),
+    ],
+)
+def test_files_that_cannot_be_read_say_why(raw: bytes, says: str) -> None:
+    with at_most(MIB), pytest.raises(CheckpointError) as caught:
+        gguf.load(raw)
+    assert says in str(caught.value)
+
+
+def test_alignment_of_the_file_is_heeded() -> None:
+    entries = [entry(gguf.ALIGNMENT_KEY, U32, struct.pack("<I", 8))]
+    raw = file(entries, [info("a", (1,), 0, 8)], bytes(8) + np.float32(3).tobytes(), alignment=8)
+    assert gguf.load(raw)["a"].tolist() == [3]
+
+
+@given(damaged(VALID))
+def test_any_bytes_load_or_raise_a_tallow_error(raw: bytes) -> None:
+    with suppress(TallowError):
+        loaded: Any = gguf.load(raw)
+        for name in loaded:
+            with suppress(TallowError):
+                assert loaded[name].array.nbytes <= 8 * len(raw)

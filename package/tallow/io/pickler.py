@@ -1,0 +1,261 @@
+"""A writer of pickles in protocol 2: tensors and plain containers, nothing that a reader would have to run.
+
+Python's own pickler imports every name that it writes, and PyTorch's are not here to be imported.
+
+Source:  https://github.com/python/cpython/blob/v3.13.0/Lib/pickletools.py, the opcodes
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tallow import devices
+from tallow.dtypes import Dtype
+from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.io.unpickler import MAX_INTEGER_BYTES, is_key
+from tallow.size import Size
+from tallow.tensor import Tensor
+
+MAX_DEPTH = 100  # each level takes a few frames of Python's stack; in WASM too many kill the interpreter
+
+
+class Global(tuple[str, str]):
+    """A module and a name in it, to be written as such."""
+
+    __slots__ = ()
+
+
+class Call(tuple[Any, ...]):
+    """A Global and arguments, to be written as the call of one with the others."""
+
+    __slots__ = ()
+
+
+class Identity(tuple[Any, ...]):
+    """A persistent id, to be written as what it stands for."""
+
+    __slots__ = ()
+
+
+class Pickler:
+    """Makes one pickle.
+
+    Args:
+        tensor: what to write for a tensor; a `Call`.
+    """
+
+    def __init__(self, tensor: Callable[[Tensor], Call]) -> None:
+        self._tensor = tensor
+        self._out = bytearray(b"\x80\x02")
+        self._memo: dict[int, int] = {}  # the id of an object -> its number
+        self._kept: list[Any] = []  # the objects of the memo, so that no other takes over an id
+        self._names: dict[Global, int] = {}
+        self._depth = 0
+
+    def dump(self, value: Any) -> bytes:
+        """The pickle of `value`. Objects that it holds twice are written once; NumPy's numbers become Python's.
+
+        Raises:  ArgumentTypeError for anything but tensors, numbers, strings, bytes, dtypes, devices, and lists,
+            tuples, dicts and sets of such; ArgumentError for integers and nesting beyond the limits
+        """
+        self._write(value)
+        self._out += b"."
+        return bytes(self._out)
+
+    def _write(self, value: Any) -> None:
+        write = WRITERS.get(type(value))
+        if write is not None:
+            write(self, value)
+        elif id(value) in self._memo:
+            self._recall(self._memo[id(value)])
+        elif isinstance(value, Tensor):
+            self._write(self._tensor(value))
+            self._remember(value)
+        elif isinstance(value, np.bool_):
+            self._bool(bool(value))
+        elif isinstance(value, np.integer):
+            self._int(int(value))
+        elif isinstance(value, np.floating):
+            self._float(float(value))
+        else:
+            self._write_container(value)
+
+    def _write_container(self, value: Any) -> None:
+        write = CONTAINERS.get(type(value))
+        if write is None:
+            raise _unwritable(value)
+        if self._depth == MAX_DEPTH:
+            raise ArgumentError(f"cannot save containers nested more than {MAX_DEPTH} deep")
+        self._depth += 1
+        write(self, value)
+        self._depth -= 1
+
+    # -------------------------------------------------------------------------------------------------------- the memo
+
+    def _remember(self, value: Any) -> None:
+        """Number the object just written."""
+        self._memo[id(value)] = self._put()
+        self._kept.append(value)
+
+    def _put(self) -> int:
+        number = len(self._memo) + len(self._names)
+        self._out += b"r" + struct.pack("<I", number)
+        return number
+
+    def _recall(self, number: int) -> None:
+        self._out += b"j" + struct.pack("<I", number)
+
+    # ---------------------------------------------------------------------------------------------------- plain values
+
+    def _none(self, value: None) -> None:
+        self._out += b"N"
+
+    def _bool(self, value: bool) -> None:
+        self._out += b"\x88" if value else b"\x89"
+
+    def _int(self, value: int) -> None:
+        if -(2**31) <= value < 2**31:
+            self._out += b"J" + struct.pack("<i", value)
+            return
+        raw = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
+        if len(raw) > MAX_INTEGER_BYTES:
+            raise ArgumentError(f"cannot save an integer of {len(raw)} bytes", mend="save it as a string")
+        self._out += bytes([0x8A, len(raw)]) + raw
+
+    def _float(self, value: float) -> None:
+        self._out += b"G" + struct.pack(">d", value)
+
+    def _str(self, value: str) -> None:
+        raw = value.encode("utf-8", "surrogatepass")
+        self._out += b"X" + struct.pack("<I", len(raw)) + raw
+
+    def _bytes(self, value: bytes) -> None:
+        self._write(Call((Global(("_codecs", "encode")), value.decode("latin-1"), "latin1")))
+
+    def _bytearray(self, value: bytearray) -> None:
+        self._write(Call((Global(("__builtin__", "bytearray")), value.decode("latin-1"), "latin-1")))
+
+    def _complex(self, value: complex) -> None:
+        self._write(Call((Global(("__builtin__", "complex")), value.real, value.imag)))
+
+    def _dtype(self, value: Dtype) -> None:
+        self._write(Global(("torch", value.name)))
+
+    def _device(self, value: devices.device) -> None:
+        index = () if value.index is None else (value.index,)
+        self._write(Call((Global(("torch", "device")), value.type, *index)))
+
+    def _size(self, value: Size) -> None:
+        self._write(Call((Global(("torch", "Size")), tuple(value))))
+
+    def _global(self, value: Global) -> None:
+        if value in self._names:
+            self._recall(self._names[value])
+            return
+        self._out += f"c{value[0]}\n{value[1]}\n".encode()
+        self._names[value] = self._put()
+
+    def _call(self, value: Call) -> None:
+        self._write(value[0])
+        self._write_items(value[1:])
+        self._out += b"R"
+
+    def _identity(self, identity: Identity) -> None:
+        self._write_items(identity)
+        self._out += b"Q"
+
+    # ------------------------------------------------------------------------------------------------------ containers
+
+    def _write_items(self, values: Iterable[Any]) -> None:
+        self._out += b"("
+        for value in values:
+            self._write(value)
+        self._out += b"t"
+
+    def _tuple(self, value: tuple[Any, ...]) -> None:
+        self._write_items(value)
+        self._remember(value)
+
+    def _list(self, value: list[Any]) -> None:
+        self._out += b"]"
+        self._remember(value)
+        self._out += b"("
+        for item in value:
+            self._write(item)
+        self._out += b"e"
+
+    def _dict(self, value: dict[Any, Any]) -> None:
+        self._out += b"}"
+        self._remember(value)
+        self._write_pairs(value)
+
+    def _write_pairs(self, value: dict[Any, Any]) -> None:
+        self._out += b"("
+        for key, item in value.items():
+            if not is_key(key):
+                raise ArgumentTypeError(
+                    f"cannot save a dict with a {type(key).__name__} as a key",
+                    mend="use strings, numbers or short tuples",
+                )
+            self._write(key)
+            self._write(item)
+        self._out += b"u"
+
+    def _ordered_dict(self, value: OrderedDict[Any, Any]) -> None:
+        self._write(Call((Global(("collections", "OrderedDict")),)))
+        self._remember(value)
+        self._write_pairs(value)
+        if value.__dict__:  # such as a state_dict's _metadata
+            self._write(value.__dict__)
+            self._out += b"b"
+
+    def _counter(self, value: Counter[Any]) -> None:
+        self._write(Call((Global(("collections", "Counter")), dict(value))))
+        self._remember(value)
+
+    def _set(self, value: set[Any]) -> None:
+        self._write(Call((Global(("__builtin__", "set")), list(value))))
+        self._remember(value)
+
+
+def _unwritable(value: Any) -> ArgumentTypeError:
+    mends = {
+        "ndarray": "wrap it: tl.from_numpy(array)",
+        "Module": "save its state: tl.save(model.state_dict(), path)",
+    }
+    kinds = [base.__name__ for base in type(value).__mro__]
+    return ArgumentTypeError(
+        f"cannot save a {type(value).__module__}.{type(value).__qualname__}",
+        mend=next((mends[kind] for kind in kinds if kind in mends), "save tensors and plain containers of them"),
+    )
+
+
+WRITERS: dict[type, Callable[[Pickler, Any], None]] = {
+    type(None): Pickler._none,
+    bool: Pickler._bool,
+    int: Pickler._int,
+    float: Pickler._float,
+    str: Pickler._str,
+    bytes: Pickler._bytes,
+    bytearray: Pickler._bytearray,
+    complex: Pickler._complex,
+    Dtype: Pickler._dtype,
+    devices.device: Pickler._device,
+    Size: Pickler._size,
+    Global: Pickler._global,
+    Call: Pickler._call,
+    Identity: Pickler._identity,
+}
+CONTAINERS: dict[type, Callable[[Pickler, Any], None]] = {
+    tuple: Pickler._tuple,
+    list: Pickler._list,
+    dict: Pickler._dict,
+    OrderedDict: Pickler._ordered_dict,
+    Counter: Pickler._counter,
+    set: Pickler._set,
+}

@@ -1,0 +1,334 @@
+"""What the names in a PyTorch checkpoint stand for here: the closed list that `unpickler` works from.
+
+A storage is a flat tensor, made once for each key; the tensors over it are views, so that what shared memory when it
+was saved shares memory again. Every function checks whatever it is given, since the caller is the file.
+
+Source:  https://github.com/pytorch/pytorch/blob/v2.6.0/torch/_utils.py, `_rebuild_*`; torch/_weights_only_unpickler.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, OrderedDict
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tallow import devices, dtypes
+from tallow.dtypes import Array, Dtype
+from tallow.errors import CheckpointError
+from tallow.io.elements import as_elements
+from tallow.io.unpickler import Function, is_key
+from tallow.nn.parameter import Parameter
+from tallow.size import Size
+from tallow.tensor import Tensor, wrap
+
+MAX_DIMENSIONS = 64  # NumPy's
+MAX_BYTES = int(np.iinfo(np.intp).max)  # of an array, counted as if no stride were 0
+
+STORAGES = {
+    "DoubleStorage": dtypes.float64,
+    "FloatStorage": dtypes.float32,
+    "HalfStorage": dtypes.float16,
+    "BFloat16Storage": dtypes.bfloat16,
+    "LongStorage": dtypes.int64,
+    "IntStorage": dtypes.int32,
+    "ShortStorage": dtypes.int16,
+    "CharStorage": dtypes.int8,
+    "ByteStorage": dtypes.uint8,
+    "BoolStorage": dtypes.bool,
+}
+UNTYPED = "UntypedStorage"  # bytes: of the dtypes that came after the typed storages
+STORAGE_OF = {dtype: name for name, dtype in STORAGES.items()}
+
+_NUMPY_DTYPE = re.compile(r"[<|=]?([biuf][1248])")
+_LATIN_1 = ("latin1", "latin-1")
+
+
+class StorageType(str):
+    """The class of a storage, by its name, as the persistent id of a storage has it."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> Dtype:
+        return dtypes.uint8 if self == UNTYPED else STORAGES[self]
+
+
+class ArrayType:
+    """Stands for the class numpy.ndarray."""
+
+
+def is_count(value: Any) -> bool:
+    """Whether this is an integer that a size, a stride or an offset may be."""
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise CheckpointError(what)
+
+
+# ------------------------------------------------------------------------------------------------------ plain values
+
+
+def _ordered_dict(pairs: Any = ()) -> OrderedDict[Any, Any]:
+    _require(type(pairs) in (list, tuple), "an OrderedDict of no list")
+    made = OrderedDict()
+    for pair in pairs:  # as Python 2 wrote them
+        _require(type(pair) in (list, tuple) and len(pair) == 2 and is_key(pair[0]), "an OrderedDict of no pairs")
+        made[pair[0]] = pair[1]
+    return made
+
+
+def _counter(counts: Any = None) -> Counter[Any]:
+    _require(counts is None or type(counts) is dict, "a Counter of no dict")
+    made: Counter[Any] = Counter()
+    dict.update(made, counts or {})  # Counter's own would compare the counts, which may be anything
+    return made
+
+
+def _set(items: Any) -> set[Any]:
+    _require(type(items) is list and all(map(is_key, items)), "a set of more than strings and numbers")
+    return set(items)
+
+
+def _complex(real: Any, imaginary: Any) -> complex:
+    _require(type(real) is float and type(imaginary) is float, "a complex number of no floats")
+    return complex(real, imaginary)
+
+
+def _encode(text: Any, encoding: Any) -> bytes:
+    """How protocol 2 spells bytes."""
+    _require(type(text) is str and encoding in _LATIN_1, "bytes in an encoding other than latin-1")
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        raise CheckpointError("bytes that are not latin-1") from None
+
+
+def _bytearray(content: Any = b"", encoding: Any = None) -> bytearray:
+    if encoding is not None:
+        content = _encode(content, encoding)
+    _require(type(content) is bytes, "a bytearray of no bytes")
+    return bytearray(content)
+
+
+def _size(lengths: Any) -> Size:
+    _require(type(lengths) is tuple and all(type(n) is int for n in lengths), "a torch.Size of no integers")
+    return Size(lengths)
+
+
+def _device(kind: Any, index: Any = None) -> devices.device:
+    holds = type(kind) is str and re.fullmatch(r"[a-z_]{1,32}(:\d{1,4})?", kind) is not None
+    _require(holds and (index is None or (is_count(index) and ":" not in kind)), "a torch.device of no name")
+    return devices.device(kind, index)
+
+
+def _no_instance(*arguments: Any) -> Any:
+    raise CheckpointError("a tensor class called as PyTorch does not save it")
+
+
+# ----------------------------------------------------------------------------------------------------------- tensors
+
+
+def _tensor(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
+    """Elements of a storage, `stride` elements apart; a view of it."""
+    _require(isinstance(storage, Tensor) and storage.ndim == 1, "a tensor without a storage")
+    _require(is_count(offset), "a tensor whose storage offset is no natural number")
+    for lengths in (size, stride):
+        holds = isinstance(lengths, tuple) and len(lengths) <= MAX_DIMENSIONS and all(map(is_count, lengths))
+        _require(holds, "a tensor whose size or stride is no tuple of natural numbers")
+    _require(len(size) == len(stride), f"a tensor of {len(size)} dims with {len(stride)} strides")
+    array, count = storage.array, prod(size)
+    _require(prod(max(n, 1) for n in size) * array.itemsize <= MAX_BYTES, "a tensor that no memory can hold")
+    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    _require(not count or last < array.size, f"a tensor that reaches element {last} of a storage of {array.size}")
+    return wrap(_view(array, offset, tuple(size), stride) if count else array[:0].reshape(size))
+
+
+def _view(array: Array, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Array:
+    if _is_row_major(size, stride):
+        return array[offset : offset + prod(size)].reshape(size)
+    steps = tuple(n * array.itemsize for n in stride)
+    if type(array) is np.ndarray:
+        return np.ndarray(size, array.dtype, array, offset * array.itemsize, steps)
+    xp = devices.array_module(array)
+    if devices.device_type_of(array) == "meta":
+        return xp.empty(size, array.dtype)
+    return xp.lib.stride_tricks.as_strided(array[offset:], size, steps)
+
+
+def _is_row_major(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    expected = 1
+    for n, step in zip(reversed(size), reversed(stride), strict=True):
+        if n != 1 and step != expected:
+            return False
+        expected *= n
+    return True
+
+
+def _tensor_v2(
+    storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, metadata: Any = None
+) -> Tensor:
+    made = _tensor(storage, offset, size, stride)
+    return made.requires_grad_() if _may_require_grad(made, requires_grad) else made
+
+
+def _tensor_v3(
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    _require(isinstance(dtype, Dtype), "a tensor without a dtype")
+    _require(isinstance(storage, Tensor) and storage.dtype is dtypes.uint8, "a tensor over a storage of other elements")
+    array = storage.array
+    _require(array.ndim == 1 and array.size % dtype.itemsize == 0, f"a storage of {array.size} bytes for {dtype}")
+    elements = as_elements(array, dtype, "a storage") if type(array) is np.ndarray else array.view(dtype.storage)
+    return _tensor_v2(wrap(elements), offset, size, stride, requires_grad, hooks)
+
+
+def _may_require_grad(made: Tensor, requires_grad: Any) -> bool:
+    _require(type(requires_grad) is bool, "a tensor that neither requires grad nor does not")
+    _require(not requires_grad or made.dtype.is_floating_point, f"a tensor of {made.dtype} that requires grad")
+    return requires_grad
+
+
+def _parameter(data: Any, requires_grad: Any, hooks: Any) -> Parameter:
+    _require(isinstance(data, Tensor), "a Parameter of no tensor")
+    return Parameter(data, _may_require_grad(data, requires_grad))
+
+
+def _parameter_with_state(data: Any, requires_grad: Any, hooks: Any, state: Any) -> Tensor:
+    return _with_attributes(_parameter(data, requires_grad, hooks), state)
+
+
+def _from_type(function: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
+    """A tensor on which somebody has set attributes."""
+    _require(
+        isinstance(function, Function) and function.name.startswith("torch._utils."), "a tensor made by no function"
+    )
+    made = function(arguments)
+    _require(isinstance(kind, Function) and kind.make is _no_instance, "a tensor of no class")
+    return _with_attributes(made, state)
+
+
+def _with_attributes(made: Tensor, state: Any) -> Tensor:
+    _require(type(state) is dict and all(type(name) is str for name in state), "a tensor with a state that is no dict")
+    made.__dict__.update((k, v) for k, v in state.items() if k != "array" and not hasattr(type(made), k))
+    return made
+
+
+# ------------------------------------------------------------------------------------------------------------- NumPy
+
+
+def _numpy_dtype(name: Any, align: Any = False, copy: Any = False) -> np.dtype[Any]:
+    match = _NUMPY_DTYPE.fullmatch(name) if type(name) is str else None
+    _require(match is not None, "a NumPy dtype other than of plain little-endian numbers")
+    try:
+        return np.dtype(f"<{match[1]}" if match else "")
+    except TypeError:
+        raise CheckpointError(f"a NumPy dtype that there is not: {name}") from None
+
+
+def _set_numpy_dtype(state: Any) -> None:
+    holds = type(state) is tuple and len(state) > 1 and type(state[1]) is str and state[1] in tuple("<|=")
+    _require(holds, "a NumPy dtype that is big-endian or has parts")
+
+
+def _numpy_bytes(dtype: Any, content: Any, count: int) -> bytes:
+    """`content`, which is that of `count` elements."""
+    _require(isinstance(dtype, np.dtype) and type(content) in (bytes, str), "NumPy's numbers without dtype or content")
+    raw = _encode(content, "latin1") if type(content) is str else content  # Python 2 had strings for bytes
+    _require(len(raw) == count * dtype.itemsize, f"{len(raw)} bytes for {count} elements of {dtype}")
+    _require(dtype.kind != "b" or max(raw, default=0) <= 1, "booleans other than 0 and 1")
+    return raw
+
+
+def _numpy_scalar(dtype: Any, content: Any) -> Any:
+    return np.frombuffer(_numpy_bytes(dtype, content, 1), dtype)[0]
+
+
+def _numpy_array(kind: Any, shape: Any, code: Any) -> np.ndarray[Any, Any]:
+    _require(kind is ArrayType, "a NumPy array of another class")
+    return np.empty(0, np.int8)  # the state that follows says what it is
+
+
+def _set_numpy_array(array: np.ndarray[Any, Any], state: Any) -> None:
+    _require(array.size == 0 and type(state) is tuple and len(state) == 5, "a NumPy array without content")
+    version, shape, dtype, fortran, content = state
+    _require(version == 1 and type(fortran) is bool, "a NumPy array of an unknown version")
+    raw = _numpy_content(dtype, content, shape)
+    array.__setstate__((1, shape, dtype, fortran, raw))
+
+
+def _numpy_from_buffer(content: Any, dtype: Any, shape: Any, order: Any) -> np.ndarray[Any, Any]:
+    """How protocol 5 spells an array."""
+    content = bytes(content) if type(content) is bytearray else content
+    raw = _numpy_content(dtype, content, shape)
+    _require(type(order) is str and order in ("C", "F"), "a NumPy array in no order")
+    return np.frombuffer(bytearray(raw), dtype).reshape(shape, order=order)
+
+
+def _numpy_content(dtype: Any, content: Any, shape: Any) -> bytes:
+    holds = type(shape) is tuple and len(shape) <= MAX_DIMENSIONS and all(map(is_count, shape))
+    _require(holds, "a NumPy array without a shape")
+    raw = _numpy_bytes(dtype, content, prod(shape))
+    _require(prod(max(n, 1) for n in shape) * dtype.itemsize <= MAX_BYTES, "an array that no memory can hold")
+    return raw
+
+
+# --------------------------------------------------------------------------------------------------------- the table
+
+
+def set_state(target: Any, state: Any) -> None:
+    """What BUILD does in the pickles that are read: attributes of a state_dict, and NumPy's dtypes and arrays."""
+    if type(target) is OrderedDict:
+        _require(type(state) is dict and all(type(name) is str for name in state), "attributes that are no dict")
+        target.__dict__.update((name, value) for name, value in state.items() if not hasattr(OrderedDict, name))
+    elif isinstance(target, np.dtype):
+        _set_numpy_dtype(state)
+    elif isinstance(target, np.ndarray):
+        _set_numpy_array(target, state)
+    else:
+        raise CheckpointError(f"a state for a {type(target).__name__}")
+
+
+FUNCTIONS = (
+    Function("collections.OrderedDict", _ordered_dict, 0, 1),
+    Function("collections.Counter", _counter, 0, 1),
+    Function("builtins.set", _set, 1, 1),
+    Function("builtins.complex", _complex, 2, 2),
+    Function("builtins.bytearray", _bytearray, 0, 2),
+    Function("_codecs.encode", _encode, 2, 2),
+    Function("torch.Size", _size, 1, 1),
+    Function("torch.device", _device, 1, 2),
+    Function("torch.Tensor", _no_instance, 0, 0),
+    Function("torch.nn.parameter.Parameter", _no_instance, 0, 0),
+    Function("torch._utils._rebuild_tensor", _tensor, 4, 4),
+    Function("torch._utils._rebuild_tensor_v2", _tensor_v2, 6, 7),
+    Function("torch._utils._rebuild_tensor_v3", _tensor_v3, 7, 8),
+    Function("torch._utils._rebuild_parameter", _parameter, 3, 3),
+    Function("torch._utils._rebuild_parameter_with_state", _parameter_with_state, 4, 4),
+    Function("torch._tensor._rebuild_from_type_v2", _from_type, 4, 4),
+    Function("numpy.dtype", _numpy_dtype, 1, 3),
+    Function("numpy.core.multiarray.scalar", _numpy_scalar, 2, 2),
+    Function("numpy.core.multiarray._reconstruct", _numpy_array, 3, 3),
+    Function("numpy.core.numeric._frombuffer", _numpy_from_buffer, 4, 4),
+    Function("numpy._core.numeric._frombuffer", _numpy_from_buffer, 4, 4),
+    Function("numpy._core.multiarray.scalar", _numpy_scalar, 2, 2),  # NumPy 2 moved them
+    Function("numpy._core.multiarray._reconstruct", _numpy_array, 3, 3),
+)
+NAMES: dict[str, Any] = {
+    **{function.name: function for function in FUNCTIONS},
+    "numpy.ndarray": ArrayType,
+    **{f"torch.{name}": StorageType(name) for name in (*STORAGES, UNTYPED)},
+    f"torch.storage.{UNTYPED}": StorageType(UNTYPED),
+    **{f"torch.{dtype.name}": dtype for dtype in dtypes.ALL},
+}

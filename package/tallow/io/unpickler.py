@@ -1,0 +1,313 @@
+"""A reader of pickles that runs nothing.
+
+A pickle is a program for a small stack machine, and Python's own machine imports and calls whatever the program names.
+This one knows a closed list of names, calls only the functions that stand for them, and makes only numbers, strings,
+bytes, lists, tuples, dicts and sets besides. Its other duties: no instruction allocates more than the pickle's own
+length justifies, and no value is hashed, compared or printed that could take exponential time, or the C stack, for it.
+
+Source:  https://github.com/python/cpython/blob/v3.13.0/Lib/pickletools.py, the opcodes of protocols 2 to 5
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tallow.dtypes import Dtype
+from tallow.errors import CheckpointError
+
+MAX_PROTOCOL = 5
+MAX_NAME_BYTES = 1000
+MAX_INTEGER_BYTES = 255  # LONG1 counts them in a byte; PyTorch reads nothing longer
+MAX_KEY_LENGTH = 16  # of a tuple as a key: its hash is computed anew each time
+# How much the calls of a pickle may copy, measured in elements: a long list, remembered once, can be passed to `set` in
+# five bytes, again and again.
+FREE_COPIES = 2**16
+COPIES_PER_BYTE = 4
+ATOMS = (str, bytes, int, float, complex, bool, type(None), Dtype)
+SIZED = (str, bytes, bytearray, tuple, list, dict, set)
+MEND_NAMES = "in PyTorch, save tensors and plain containers only: torch.save(model.state_dict(), path)"
+
+_INTEGERS = {name: struct.Struct("<" + name) for name in "BHIiQ"}
+_DOUBLE = struct.Struct(">d")
+_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}  # of Python 2, whose names protocol 2 keeps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """What a pickle may call: `make`, with between `fewest` and `most` arguments, whose types it checks itself."""
+
+    name: str
+    make: Callable[..., Any]
+    fewest: int
+    most: int
+
+    def __call__(self, arguments: Any) -> Any:
+        if type(arguments) is not tuple or not self.fewest <= len(arguments) <= self.most:
+            raise CheckpointError(f"{self.name} is called with other arguments than PyTorch calls it with")
+        return self.make(*arguments)
+
+
+def is_key(value: Any) -> bool:
+    """Whether hashing `value` is safe: hashing nested tuples recurses in C, and may take forever."""
+    if type(value) is tuple:
+        return len(value) <= MAX_KEY_LENGTH and all(isinstance(item, ATOMS) for item in value)
+    return isinstance(value, ATOMS)
+
+
+class Unpickler:
+    """One pickle out of `data`.
+
+    Args:
+        data: bytes that hold a pickle at `position`, and maybe more after it.
+        name: what is read, for error messages.
+        names: what the pickle may name, "module.name" to the value that takes its place; see `Function`.
+        persistent: makes what a persistent id stands for.
+        state: applies a saved state to an object just made.
+
+    After `load`, `position` is where the pickle ended.
+    """
+
+    def __init__(
+        self,
+        data: memoryview,
+        name: str,
+        names: Mapping[str, Any],
+        persistent: Callable[[Any], Any],
+        state: Callable[[Any, Any], None],
+        position: int = 0,
+    ) -> None:
+        self.position = position
+        self._data = data
+        self._name = name
+        self._names = names
+        self._persistent = persistent
+        self._state = state
+        self._stack: list[Any] = []
+        self._marked: list[list[Any]] = []  # the stacks below each mark
+        self._memo: dict[int, Any] = {}
+        self._start = position
+        self._copied = 0
+
+    def load(self) -> Any:
+        """The object. Raises CheckpointError for a malformed pickle, or one that asks for more than is read here."""
+        while True:
+            opcode = self._integer("B")
+            if opcode == STOP:
+                break
+            run = OPCODES.get(opcode)
+            if run is None:
+                raise self.error(f"instruction {bytes([opcode])!r} is not one that is read", MEND_NAMES)
+            run(self)
+        if len(self._stack) != 1 or self._marked:
+            raise self.error("it ends with something left over, or nothing made")
+        return self._stack[0]
+
+    def error(self, message: str, mend: str | None = None) -> CheckpointError:
+        return CheckpointError(f"{self._name}, byte {self.position} of the pickle: {message}", mend)
+
+    # --------------------------------------------------------------------------------------------- what is read from
+
+    def _bytes(self, count: int) -> memoryview:
+        end = self.position + count
+        if end > len(self._data):
+            raise self.error(f"truncated: {count} bytes are needed", "fetch it again")
+        chunk = self._data[self.position : end]
+        self.position = end
+        return chunk
+
+    def _integer(self, kind: str) -> int:
+        layout = _INTEGERS[kind]
+        return layout.unpack(self._bytes(layout.size))[0]
+
+    def _text(self, count: int) -> str:
+        try:
+            return str(self._bytes(count), "utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise self.error(f"a string is not UTF-8: {error.reason}") from None
+
+    def _line(self) -> str:
+        line = bytes(self._data[self.position : self.position + MAX_NAME_BYTES]).partition(b"\n")
+        if not line[1]:
+            raise self.error(f"a name without an end within {MAX_NAME_BYTES} bytes")
+        return self._text(len(line[0]) + 1)[:-1]
+
+    # -------------------------------------------------------------------------------------------------- the machine
+
+    def _push(self, value: Any) -> None:
+        self._stack.append(value)
+
+    def _pop(self) -> Any:
+        if not self._stack:
+            raise self.error("it takes a value where there is none")
+        return self._stack.pop()
+
+    def _pop_many(self, count: int) -> list[Any]:
+        return [self._pop() for _ in range(count)][::-1]
+
+    def _pop_to_mark(self) -> list[Any]:
+        if not self._marked:
+            raise self.error("it goes back to a mark where there is none")
+        above, self._stack = self._stack, self._marked.pop()
+        return above
+
+    def _target(self, *types: type) -> Any:
+        """What to fill: the value on top of the stack, if it is exactly one of `types`."""
+        target = self._stack[-1] if self._stack else None
+        if type(target) not in types:
+            raise self.error(f"it fills a {type(target).__name__} as if it were a {types[0].__name__}")
+        return target
+
+    def _drop(self) -> None:
+        self._pop()
+
+    def _drop_to_mark(self) -> None:
+        self._pop_to_mark()
+
+    def _mark(self) -> None:
+        self._marked.append(self._stack)
+        self._stack = []
+
+    def _protocol(self) -> None:
+        if (protocol := self._integer("B")) > MAX_PROTOCOL:
+            raise self.error(f"protocol {protocol}; the highest there is is {MAX_PROTOCOL}")
+
+    def _frame(self) -> None:
+        self._bytes(8)  # how far a reader may read ahead
+
+    def _append_all(self, values: list[Any]) -> None:
+        self._target(list).extend(values)
+
+    def _add_all(self, values: list[Any]) -> None:
+        self._target(set).update(map(self._key, values))
+
+    def _set_all(self, pairs: list[Any]) -> None:
+        target = self._target(dict, OrderedDict, Counter)
+        if len(pairs) % 2:
+            raise self.error("a key without a value")
+        for key, value in zip(pairs[::2], pairs[1::2], strict=True):
+            target[self._key(key)] = value
+
+    def _key(self, value: Any) -> Any:
+        if not is_key(value):
+            raise self.error(
+                f"a {type(value).__name__} as a key; only strings, numbers and short tuples of them are read"
+            )
+        return value
+
+    def _remember(self, index: int) -> None:
+        if not self._stack:
+            raise self.error("it remembers a value where there is none")
+        self._memo[index] = self._stack[-1]
+
+    def _recall(self, index: int) -> None:
+        if index not in self._memo:
+            raise self.error(f"it recalls value {index}, which it has not remembered")
+        self._push(self._memo[index])
+
+    def _long(self) -> None:
+        count = self._integer("B")
+        self._push(int.from_bytes(self._bytes(count), "little", signed=True))
+
+    def _named(self, module: str, name: str) -> None:
+        full = f"{_MODULES.get(module, module)}.{name}"
+        if full not in self._names:
+            raise self.error(
+                f"it asks for {full!r}, which is refused: tensors and plain containers are read", MEND_NAMES
+            )
+        self._push(self._names[full])
+
+    def _named_on_stack(self) -> None:
+        module, name = self._pop_many(2)
+        if type(module) is not str or type(name) is not str:
+            raise self.error("a name that is no string")
+        self._named(module[:MAX_NAME_BYTES], name[:MAX_NAME_BYTES])
+
+    def _call(self) -> None:
+        function, arguments = self._pop_many(2)
+        if not isinstance(function, Function):
+            raise self.error(f"it calls a {type(function).__name__}")
+        self._spend(arguments)
+        self._push(self._located(function, arguments))
+
+    def _spend(self, values: Any) -> None:
+        """Count what a function may copy of its arguments, so that no loop of calls can fill the memory."""
+        if isinstance(values, SIZED):
+            self._copied += len(values)
+        if type(values) is tuple:
+            self._copied += sum(len(value) for value in values if isinstance(value, SIZED))
+        if self._copied > FREE_COPIES + COPIES_PER_BYTE * (self.position - self._start):
+            raise self.error("it copies the same values over and over", "it was made to exhaust memory; delete it")
+
+    def _persist(self) -> None:
+        self._push(self._located(self._persistent, self._pop()))
+
+    def _located(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call, and let an error say where in the pickle it came up."""
+        try:
+            return function(*arguments)
+        except CheckpointError as error:
+            raise self.error(str(error)) from error
+
+    def _build(self) -> None:
+        state = self._pop()
+        if not self._stack:
+            raise self.error("it sets the state of nothing")
+        self._spend(state)
+        self._located(self._state, self._stack[-1], state)
+
+
+STOP = ord(".")
+U = Unpickler
+OPCODES: dict[int, Callable[[Unpickler], None]] = {
+    0x80: U._protocol,
+    0x95: U._frame,
+    ord("("): U._mark,
+    ord("0"): U._drop,
+    ord("1"): U._drop_to_mark,
+    ord("N"): lambda u: u._push(None),
+    0x88: lambda u: u._push(True),
+    0x89: lambda u: u._push(False),
+    ord("K"): lambda u: u._push(u._integer("B")),
+    ord("M"): lambda u: u._push(u._integer("H")),
+    ord("J"): lambda u: u._push(u._integer("i")),
+    0x8A: U._long,
+    ord("G"): lambda u: u._push(_DOUBLE.unpack(u._bytes(8))[0]),
+    0x8C: lambda u: u._push(u._text(u._integer("B"))),  # SHORT_BINUNICODE
+    ord("X"): lambda u: u._push(u._text(u._integer("I"))),
+    0x8D: lambda u: u._push(u._text(u._integer("Q"))),
+    ord("U"): lambda u: u._push(u._text(u._integer("B"))),  # SHORT_BINSTRING, of Python 2
+    ord("T"): lambda u: u._push(u._text(u._integer("I"))),
+    ord("C"): lambda u: u._push(bytes(u._bytes(u._integer("B")))),
+    ord("B"): lambda u: u._push(bytes(u._bytes(u._integer("I")))),
+    0x8E: lambda u: u._push(bytes(u._bytes(u._integer("Q")))),
+    0x96: lambda u: u._push(bytearray(u._bytes(u._integer("Q")))),
+    ord(")"): lambda u: u._push(()),
+    0x85: lambda u: u._push(tuple(u._pop_many(1))),
+    0x86: lambda u: u._push(tuple(u._pop_many(2))),
+    0x87: lambda u: u._push(tuple(u._pop_many(3))),
+    ord("t"): lambda u: u._push(tuple(u._pop_to_mark())),
+    ord("]"): lambda u: u._push([]),
+    ord("l"): lambda u: u._push(u._pop_to_mark()),
+    ord("a"): lambda u: u._append_all(u._pop_many(1)),
+    ord("e"): lambda u: u._append_all(u._pop_to_mark()),
+    ord("}"): lambda u: u._push({}),
+    ord("s"): lambda u: u._set_all(u._pop_many(2)),
+    ord("u"): lambda u: u._set_all(u._pop_to_mark()),
+    0x8F: lambda u: u._push(set()),
+    0x90: lambda u: u._add_all(u._pop_to_mark()),
+    ord("q"): lambda u: u._remember(u._integer("B")),
+    ord("r"): lambda u: u._remember(u._integer("I")),
+    0x94: lambda u: u._remember(len(u._memo)),  # MEMOIZE
+    ord("h"): lambda u: u._recall(u._integer("B")),
+    ord("j"): lambda u: u._recall(u._integer("I")),
+    ord("c"): lambda u: u._named(u._line(), u._line()),
+    0x93: U._named_on_stack,
+    ord("R"): U._call,
+    0x81: U._call,  # NEWOBJ calls a class, as REDUCE does
+    ord("b"): U._build,
+    ord("Q"): U._persist,
+}

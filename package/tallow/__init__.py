@@ -127,13 +127,17 @@ offer_operators()
 globals().update(OFFERED["tl"])
 
 LATER = ("cuda", "generation", "io", "models", "nn", "optim", "text")  # imported when they are first asked for
+LATER_OF_IO = ("load", "save")
 __all__ += list(OFFERED["tl"])
 __all__ += list(LATER)
+__all__ += list(LATER_OF_IO)
 
 
 def __getattr__(name: str) -> Any:
     if name in LATER:
         return importlib.import_module(f"tallow.{name}")
+    if name in LATER_OF_IO:
+        return getattr(importlib.import_module("tallow.io"), name)
     raise MissingNameError(
         f"module 'tallow' has no attribute {name!r}",
         mend="it may be a name of PyTorch's that tallow does not have yet; see dir(tallow)",

@@ -1,5 +1,6 @@
 """Files: reading and writing arrays, each format in a module of its own."""
 
-from tallow.io import llama2c, safetensors
+from tallow.io import gguf, llama2c, npz, pytorch, safetensors
+from tallow.io.files import load, save
 
-__all__ = ["llama2c", "safetensors"]
+__all__ = ["gguf", "llama2c", "load", "npz", "pytorch", "safetensors", "save"]

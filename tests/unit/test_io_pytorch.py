@@ -1,0 +1,553 @@
+"""PyTorch's checkpoints: what it writes is read, what a pickle could do beyond that is refused, and nothing is run."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import pickle
+import struct
+import zipfile
+import zlib
+from collections import Counter, OrderedDict
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.damage import at_most, damaged
+
+import tallow as tl
+from tallow import dtypes
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, TallowError
+from tallow.io import pytorch, pytorch_names, unpickler
+from tallow.nn.parameter import Parameter
+
+# Written by PyTorch 2.13:
+#   x = torch.arange(6, dtype=torch.float32).reshape(2, 3) / 2
+#   torch.save({"x": x, "column": x[:, 1], "p": torch.nn.Parameter(torch.tensor([1.5])),
+#               "bf": torch.tensor([1.0, -2.0], dtype=torch.bfloat16), "epoch": 3}, file)
+ZIP = zlib.decompress(
+    base64.b64decode(
+        "eNqllctu00AUhid2bjU0vVDoBSjlnqKSJmnSJOWSykJmYQnSlEsUIUWu4zYWbpzjTEpBQqqEUuhLsGDDA7BA7PoCLEAsWLBjAyuWsGTGTl"
+        "PbVZpCR5qMYs33n99nzhnnRNaLUDCI9ox+NIgkQ66oa8p0WcJSpPZYE/gQKjrGBvMcULjgIcA6eGSsEyJSamBVq3MlQ1lqqFq5hJVqXTdK"
+        "a3EOmHC4ECCb62SntKIAayGcoOkSXrQecuA1BaPgK7BklWsN8It+DIEFEYmMyG5CUGRFzyb0bMmyrmmKjFW9WufuGmXFUMq3VBlzwE3m4Q"
+        "iGo3noLfipiq41VqsQqhALFbbirfgqpmjfgugRmSb0i2wTBrYqlBvEcCwPQ6aLGhzv8Fo1yZBWFawYHJzYUTWRGAwTbQ+GEWrY04RR+jNm"
+        "aZ/EcCoPp1+Zf8Zfwpk8TBQYQi0tw1lLppUT3kxKbLadlnOmehzOE3UGwwUzHU24SNUvWeqXMYTzMFnwkY1KTZcrcEVkG5GcGAim3yy/e0"
+        "sE6Mx1PPZhNNQ+9siybqxKuLSmGHWSYIHvd51+sRijyu9/fXtBndHZWXkMpXaVW+dfkjR1pbqqVLHAz+wRP8CYTVAD2Sfwk6aQ2dfAAMq2"
+        "DSw9xYpOy0Xgr/1P3J2hqRhrCvXQvPF9lNaZf18PIXTT0VXTUYGfO4SBlmwWoQ0yt8lE8whNzFNHix8efhwhD0a6OJpyOooJfBgdPP52ls"
+        "bSL359RAIgb5dY885YcYG/fpj0F8lbb9P4cz131rvH77NVQLuoD3X+MxyN/un1yv3u9TeO4rsNYL5+XTFU0gHPJHp/ldSywEf+0Uw0ncgk"
+        "0ul0IpWZTUYT6dRMMhpLpqMziQRZ45lkNJnJpFIp6rIq906EiY+w6dJDzbZ92i+H/j3O3d8BN22/AIYd5G8P6nSduEXsTTzmEFlg0D43h1"
+        "vH3ogDDp3PNp32BeDG7V0TcuAPWOTqXTdr7wIn+8PNxtysvYKd7D2vi427WXv99TnYLza2Q97tZTHugPM+1KVgc6LfP7VT3uzVNtnjWm8z"
+        "1vrHZ62EC5hn3vJgfTl8fovpMfdbe/8CEzLkWw=="
+    )
+)
+# The same with _use_new_zipfile_serialization=False.
+LEGACY = zlib.decompress(
+    base64.b64decode(
+        "eNp1kdtu00AQhn1KAoaWcqYcQ8vBgBQRJzHpVSqEerOCUnOzN8hynaU2cr2e9boCpEq5SWl5Bh6Ax+jr8AhIXDBr00pIZi5G3vHs/80/Oz"
+        "O+2env7xu/uh9/vF3uzYzXP03M+6A5dEnTtFxwySOeBntMFAnPQMcGuoB/0kTKlAUsmyZhBsYhtbEoP+csKJIvrABzHyyHtrBYxFxIaBGD"
+        "mnhKMgltYlFLafBsBzrEKssTpo7VT6BHkoso7gWlTNLCDgTbLpN0GkiWFVwEe64NhuPQjhLHznCHgVlfsTdSHsp3ddEGiy5iz9qw3x89Hw"
+        "w9bzRwx9Cq5ojyEudov5HQ2SIaMYh5AGeISfQDOHsUoeWURRIdF/ammDLBpq+SSNpgP/HhnITzPizQtpLhabmbwWKMA8Vm3Ai8ENegpS2i"
+        "E2MOF4k5h0tHsdK6LOGKD1cr4zlc+4/xPBThLpNM2HC9mTQajF+4cANJOpKWlSV9DjdVulWTbku448Pdw+pw7yt0fbhPDdTY/gArtejfHb"
+        "6sltj3Tte4esoarg3Hrue5yHqALANZD6v1zeGRYj2uWY4EzE+r52c5j2J4Rkz1yO/VIzeI6U1ujKZlmqynhlYxm2jHunYSx5O29k9Mqg6s"
+        "4/e6pnXX/wAmt79z"
+    )
+)
+
+MIB = 2**20
+
+
+def archive(pickled: bytes, storages: dict[str, bytes] | None = None, **entries: bytes) -> bytes:
+    """A checkpoint around a pickle, nothing of which is checked."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as opened:
+        opened.writestr("model/data.pkl", pickled)
+        for key, content in (storages or {}).items():
+            opened.writestr(f"model/data/{key}", content)
+        for name, content in entries.items():
+            opened.writestr(f"model/{name}", content)
+    return file.getvalue()
+
+
+def name(full: str) -> bytes:
+    """The instruction that asks for a name."""
+    module, _, last = full.rpartition(".")
+    return f"c{module}\n{last}\n".encode()
+
+
+def storage(kind: str = "torch.FloatStorage", key: str = "0", location: str = "cpu", count: int = 6) -> bytes:
+    text = b"".join(b"X" + struct.pack("<I", len(t)) + t.encode() for t in (key, location))
+    return b"(X\x07\x00\x00\x00storage" + name(kind) + text + b"\x8a\x08" + struct.pack("<q", count) + b"tQ"
+
+
+def plain(value: Any) -> bytes:
+    """The instructions that make a plain value."""
+    return pickle.dumps(value, 2)[2:-1]
+
+
+def tensor(offset: Any, size: Any, stride: Any, *, of: bytes | None = None, requires_grad: Any = False) -> bytes:
+    return (
+        name("torch._utils._rebuild_tensor_v2")
+        + b"("
+        + (storage() if of is None else of)
+        + b"".join(map(plain, (offset, size, stride, requires_grad)))
+        + name("collections.OrderedDict")
+        + b")RtR"
+    )
+
+
+SIX = {"0": np.arange(6, dtype=np.float32).tobytes()}
+
+
+def load(pickled: bytes, storages: dict[str, bytes] | None = None, **entries: bytes) -> Any:
+    return pytorch.load(archive(b"\x80\x02" + pickled + b".", SIX if storages is None else storages, **entries))
+
+
+@pytest.mark.parametrize("file", [ZIP, LEGACY], ids=["zip", "legacy"])
+def test_what_pytorch_wrote_is_read(file: bytes) -> None:
+    loaded = pytorch.load(file)
+    assert list(loaded) == ["x", "column", "p", "bf", "epoch"]
+    assert loaded["x"].tolist() == [[0, 0.5, 1], [1.5, 2, 2.5]]
+    assert loaded["column"].tolist() == [0.5, 2]
+    assert isinstance(loaded["p"], Parameter)
+    assert loaded["p"].requires_grad
+    assert loaded["p"].tolist() == [1.5]
+    assert loaded["bf"].dtype is tl.bfloat16
+    assert loaded["bf"].array.dtype == np.uint16
+    assert loaded["bf"].tolist() == [1, -2]
+    assert loaded["epoch"] == 3
+
+
+@pytest.mark.parametrize("file", [ZIP, LEGACY], ids=["zip", "legacy"])
+def test_views_of_one_storage_share_it_again(file: bytes) -> None:
+    loaded = pytorch.load(bytearray(file))
+    loaded["x"].array[1, 1] = 9
+    assert loaded["column"].tolist() == [0.5, 9]
+
+
+def test_stored_tensors_are_views_of_the_file() -> None:
+    buffer = bytearray(ZIP)
+    loaded = pytorch.load(buffer)
+    at = buffer.index(np.float32([0, 0.5, 1]).tobytes())
+    buffer[at : at + 4] = np.float32(7).tobytes()
+    assert loaded["x"].array[0, 0] == 7
+
+
+def test_mapped_tensors_can_be_written_and_the_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    path.write_bytes(ZIP)
+    pytorch.load(path)["x"].array[...] = 9
+    assert path.read_bytes() == ZIP
+
+
+def test_compressed_archive_is_read() -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(ZIP)) as stored, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        for entry in stored.namelist():
+            packed.writestr(entry, stored.read(entry))
+    loaded = pytorch.load(file.getvalue())
+    assert loaded["x"].tolist() == [[0, 0.5, 1], [1.5, 2, 2.5]]
+    loaded["x"].array[...] = 1  # and may be written
+
+
+class Evil:
+    """An object whose pickle calls something."""
+
+    def __init__(self, call: Any, *arguments: Any) -> None:
+        self.call = call, arguments
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (Evil(os.mkdir, "made"), ".mkdir'"),
+        (Evil(eval, "1"), "'builtins.eval'"),
+        (Evil(getattr, [], "append"), "'builtins.getattr'"),
+        (Evil(os.system, "true"), ".system'"),
+        (Evil(pickle.loads, b""), "pickle.loads'"),
+        (OrderedDict(a=[Evil(print)]), "'builtins.print'"),
+        (Path("a"), "Path'"),
+        (np.dtype("O"), "NumPy dtype other than of plain little-endian numbers"),
+        (np.array([None]), "NumPy dtype other than"),
+        (np.array([1, 2], ">i4"), "big-endian"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_anything_but_plain_data_is_refused_by_name(
+    value: Any, says: str, protocol: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pickled = pickle.dumps(value, protocol)
+    with pytest.raises(CheckpointError) as caught:
+        pytorch.load(archive(pickled))
+    assert says in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        [1, -1, 255, 65536, 2**31, -(2**70), 1.5, float("inf")],
+        "é\ud800",
+        b"\x00\xff",
+        bytearray(b"ab"),
+        (1, (2, (3, (4,)))),
+        {"a": {1: [2], (1, "b"): None}, 1.5: ()},
+        OrderedDict([("b", 1), ("a", 2)]),
+        Counter({"a": 2}),
+        {1, "a"},
+        1 - 2j,
+        np.float32(1.5),
+        np.arange(6, dtype=np.int64).reshape(2, 3),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        {"state": ("MT19937", np.arange(5, dtype=np.uint32), 5, 0, 0.5)},
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_plain_values_come_back(value: Any, protocol: int) -> None:
+    loaded = pytorch.load(archive(pickle.dumps(value, protocol)))
+    assert type(loaded) is type(value)
+    assert repr(loaded) == repr(value)
+
+
+def test_cycles_and_identities_come_back() -> None:
+    value: list[Any] = [{}]
+    value += [value, value[0]]
+    loaded = pytorch.load(archive(pickle.dumps(value)))
+    assert loaded[1] is loaded
+    assert loaded[2] is loaded[0]
+
+
+def test_strides_and_offsets_are_kept() -> None:
+    assert load(tensor(0, (2, 3), (3, 1))).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert load(tensor(0, (3, 2), (1, 3))).tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert load(tensor(1, (2,), (3,))).tolist() == [1, 4]
+    assert load(tensor(5, (), ())).item() == 5
+    assert load(tensor(2, (3, 2), (0, 1))).tolist() == [[2, 3]] * 3
+    assert load(tensor(6, (0, 3), (3, 1))).shape == (0, 3)
+    assert load(tensor(0, (2,), (1,), requires_grad=True)).requires_grad
+
+
+def test_a_storage_alone_is_a_flat_tensor() -> None:
+    assert load(storage()).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("pickled", "says"),
+    [
+        (tensor(0, (7,), (1,)), "reaches element 6 of a storage of 6"),
+        (tensor(1, (2, 3), (3, 1)), "reaches element 6 of a storage of 6"),
+        (tensor(0, (2,), (2**62,)), "reaches element"),
+        (tensor(-1, (2,), (1,)), "offset is no natural number"),
+        (tensor(0, (-1,), (1,)), "size or stride"),
+        (tensor(0, (2,), (-1,)), "size or stride"),
+        (tensor(0, (2.0,), (1,)), "size or stride"),
+        (tensor(0, [2], [1]), "size or stride"),
+        (tensor(0, (2,), (1, 1)), "1 dims with 2 strides"),
+        (tensor(0, (1,) * 65, (1,) * 65), "size or stride"),
+        (tensor(0, (2**40, 2**40), (0, 0)), "no memory can hold"),
+        (tensor(0, (0, 2**62, 2**62), (1, 1, 1)), "no memory can hold"),
+        (tensor(0, (2,), (1,), of=b"N"), "without a storage"),
+        (tensor(0, (2,), (1,), requires_grad=1), "neither requires grad"),
+        (tensor(0, (1,), (1,), requires_grad=True, of=storage("torch.LongStorage", count=3)), "tensor of tallow.int64"),
+        (storage(count=7), "has 24 bytes for 7"),
+        (storage(count=2**62), "has 24 bytes for"),
+        (storage(count=-1), "without class, key, device or length"),
+        (storage("torch.DoubleStorage"), "has 24 bytes for 6 of tallow.float64"),
+        (storage("torch.ComplexFloatStorage"), "'torch.ComplexFloatStorage'"),
+        (storage(key="1"), "has no entry 'model/data/1'"),
+        (storage(key="../../etc/passwd"), "has no entry"),
+        (storage(location="cuda:0"), "map_location='cpu'"),
+        (storage(location="nowhere"), "map_location='cpu'"),
+        (b"(" + storage() + storage("torch.IntStorage") + b"t", "as FloatStorage and as IntStorage"),
+        (name("torch._utils._rebuild_tensor_v2") + b")R", "other arguments"),
+        (name("torch.float8_e4m3fn"), "'torch.float8_e4m3fn'"),
+        (name("torch.Tensor") + b")R", "tensor class called"),
+        (name("torch.nn.parameter.Parameter") + b")\x81", "tensor class called"),
+        (b"K\x01)R", "calls a int"),
+        (b"K\x01N", "something left over"),
+        (b"", "something left over, or nothing made"),
+        (b"(", "something left over"),
+        (b"0", "takes a value where there is none"),
+        (b"t", "back to a mark where there is none"),
+        (b"K\x01K\x02a", "fills a int"),
+        (b"}(K\x01u", "a key without a value"),
+        (b"}]K\x01s", "a list as a key"),
+        (b"}" + plain((((),),)) + b"K\x01s", "a tuple as a key"),
+        (b"h\x05", "recalls value 5"),
+        (b"NNb", "a state for a NoneType"),
+        (b"I1\n", "instruction b'I'"),
+        (b"\x80\x06N", "protocol 6"),
+        (b"X\x02\x00\x00\x00\xff\xff", "not UTF-8"),
+        (b"c" + b"a" * 2000 + b"\nb\n", "a name without an end"),
+        (b"\x93", "takes a value where there is none"),
+        (b"X\xff\xff\xff\x7f", "truncated"),
+    ],
+)
+def test_malformed_pickles_are_refused(pickled: bytes, says: str) -> None:
+    with pytest.raises(CheckpointError) as caught:
+        load(pickled)
+    assert says in str(caught.value)
+
+
+def test_pickles_made_to_exhaust_memory_or_time_are_refused() -> None:
+    million = b"X" + struct.pack("<I", 10**6) + b"a" * 10**6
+    encode = b"(" + million + b"q\x090" + (name("_codecs.encode") + b"h\x09" + plain("latin1") + b"\x86R") * 1000 + b"t"
+    huge_string = b"\x8d" + struct.pack("<Q", 2**60)
+    huge_bytes = b"\x8e" + struct.pack("<Q", 2**60)
+    far_memo = b"Nr\xff\xff\xff\xff"  # fine: the memo is no array
+    nested = b")" + b"\x85" * 10**6
+    nested_key = b"}" + nested + b"Ns"
+    doubled_key = b"}" + b"K\x01" + b"q\x00h\x00\x86" * 100 + b"Ns"  # hashing it would take 2**100 steps
+    with at_most(200 * MIB):
+        assert load(far_memo) is None
+        load(nested)
+        for pickled in (encode, huge_string, huge_bytes, nested_key, doubled_key):
+            with pytest.raises(CheckpointError):
+                load(pickled)
+
+
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [
+        (b"", "not a PyTorch checkpoint"),
+        (b"PK\x03\x04", "damaged"),
+        (ZIP[:-100], "damaged"),
+        (archive(b"N.", {}, byteorder=b"big"), "is big-endian"),
+        (archive(b"N.", {}, **{"constants.pkl": b""}), "TorchScript"),
+        (LEGACY.replace(b"little_endian", b"little_endiaN"), "is big-endian"),
+        (LEGACY[:-1], "truncated"),
+        (LEGACY[:200], "truncated"),
+    ],
+)
+def test_files_that_cannot_be_read_say_why(file: bytes, says: str) -> None:
+    with pytest.raises(CheckpointError) as caught:
+        pytorch.load(file)
+    assert says in str(caught.value)
+
+
+def test_legacy_storages_larger_than_the_file_are_not_allocated() -> None:
+    file = LEGACY.replace(b"K\x06Nt", b"\x8a\x06\x00\x00\x00\x00\x00\x01Nt")
+    with at_most(MIB), pytest.raises(CheckpointError, match="its storages take"):
+        pytorch.load(file)
+
+
+def packed(*entries: tuple[str, bytes], method: int = zipfile.ZIP_STORED) -> bytearray:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as opened:
+        for entry, content in entries:
+            opened.writestr(zipfile.ZipInfo(entry), content, method)
+    return bytearray(file.getvalue())
+
+
+def test_zip_bomb_is_refused_unread() -> None:
+    bomb = packed(("model/data.pkl", bytes(80 * MIB)), method=zipfile.ZIP_DEFLATED)
+    with at_most(MIB), pytest.raises(CheckpointError, match="would expand to"):
+        pytorch.load(bomb)
+
+
+def test_entry_that_expands_beyond_its_declared_size_is_refused() -> None:
+    liar = packed(("model/data.pkl", bytes(20 * MIB)), method=zipfile.ZIP_DEFLATED)
+    liar = liar.replace(struct.pack("<I", 20 * MIB), struct.pack("<I", 10))
+    with at_most(MIB), pytest.raises(CheckpointError, match="not what its directory says"):
+        pytorch.load(liar)
+
+
+@pytest.mark.parametrize("path", ["../data.pkl", "/data.pkl", "a/../../b", "C:/b", "a\\b"])
+def test_entries_that_reach_out_of_the_archive_are_refused(path: str) -> None:
+    with pytest.raises(CheckpointError, match="reaches out of the archive"):
+        pytorch.load(packed(("model/data.pkl", b"N."), (path.replace("\\", "!"), b"")).replace(b"a!b", b"a\\b"))
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_entries_that_share_a_name_or_bytes_are_refused() -> None:
+    with pytest.raises(CheckpointError, match="is there twice"):
+        pytorch.load(packed(("model/data.pkl", b"N."), ("model/data.pkl", b"N.")))
+    overlapping = packed(("model/data.pkl", b"N."), ("b", b"12345"))
+    directory = overlapping.rindex(b"PK\x01\x02")
+    overlapping[directory + 42 : directory + 46] = bytes(4)  # the second begins where the first does
+    with pytest.raises(CheckpointError, match=r"overlap|damaged"):
+        pytorch.load(overlapping)
+
+
+def test_encrypted_and_oddly_compressed_entries_are_refused() -> None:
+    file = packed(("model/data.pkl", b"N."))
+    directory = file.index(b"PK\x01\x02")
+    file[directory + 8] |= 1
+    with pytest.raises(CheckpointError, match="encrypted"):
+        pytorch.load(file)
+    file = packed(("model/data.pkl", b"N."))
+    file[directory + 10] = 12
+    with pytest.raises(CheckpointError, match="method 12"):
+        pytorch.load(file)
+
+
+# --------------------------------------------------------------------------------------------------------- map_location
+
+
+def test_map_location_moves_storages() -> None:
+    file = archive(b"\x80\x02" + storage(location="cuda:1") + b".", SIX)
+    for location in ("cpu", tl.device("cpu"), {"cuda:1": "cpu"}, lambda storage, location: storage):
+        assert pytorch.load(file, location).tolist() == [0, 1, 2, 3, 4, 5]
+    seen = []
+    with pytest.raises(CheckpointError, match="'cuda:1'"):
+        pytorch.load(file, lambda storage, location: seen.append((storage.numel(), location)))
+    assert seen == [(6, "cuda:1")]
+    with pytest.raises(CheckpointError):
+        pytorch.load(file, {"cuda:0": "cpu"})
+    with pytest.raises(ArgumentTypeError, match="must return the storage"):
+        pytorch.load(file, lambda storage, location: "cpu")  # type: ignore[arg-type, return-value]
+    assert str(pytorch.load(ZIP, "meta")["p"].device) == "meta"
+
+
+# -------------------------------------------------------------------------------------------------------------- writing
+
+
+def roundtrip(value: Any) -> Any:
+    file = io.BytesIO()
+    tl.save(value, file)
+    return tl.load(file.getvalue())
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+def test_every_dtype_round_trips(dtype: tl.dtype) -> None:
+    x = tl.tensor([[0, 1, 1], [1, 0, 1]]).to(dtype)
+    loaded = roundtrip([x, x.T, x[:, 1]])
+    assert [t.dtype for t in loaded] == [dtype] * 3
+    assert [t.tolist() for t in loaded] == [x.tolist(), x.T.tolist(), x[:, 1].tolist()]
+
+
+def test_sharing_is_saved_once_and_comes_back() -> None:
+    x = tl.arange(10000)
+    other = tl.zeros(10000, dtype=tl.int64)
+    file = io.BytesIO()
+    tl.save({"x": x, "even": x[::2], "odd": x[1::2], "same": x, "other": other}, file)
+    assert len(file.getvalue()) < 2.1 * x.nbytes
+    loaded = tl.load(bytearray(file.getvalue()))
+    assert loaded["same"] is loaded["x"]
+    loaded["x"].array[:2] = 7
+    assert loaded["even"].tolist()[:2] == [7, 2]
+    assert loaded["odd"].tolist()[:2] == [7, 3]
+    assert not np.shares_memory(loaded["x"].array, loaded["other"].array)
+
+
+def test_parts_of_a_tensor_do_not_drag_the_whole_along() -> None:
+    file = io.BytesIO()
+    tl.save(tl.zeros(100_000)[10:20], file)
+    assert len(file.getvalue()) < 2000
+
+
+def test_reversed_and_broadcast_tensors_round_trip() -> None:
+    assert roundtrip(tl.from_numpy(np.arange(4)[::-1])).tolist() == [3, 2, 1, 0]
+    assert roundtrip(tl.tensor([1.0, 2.0]).expand(3, 2)).tolist() == [[1, 2]] * 3
+    assert roundtrip(tl.zeros(0, 3)).shape == (0, 3)
+
+
+def test_containers_parameters_and_numbers_round_trip() -> None:
+    state = OrderedDict(weight=Parameter(tl.ones(2)), frozen=Parameter(tl.ones(1), requires_grad=False))
+    state._metadata = {"": {"version": 1}}  # type: ignore[attr-defined]
+    loaded = roundtrip({"model": state, "rate": np.float32(0.5), "shape": tl.ones(2, 3).shape, "d": tl.float16})
+    assert type(loaded["model"]) is OrderedDict
+    assert loaded["model"]._metadata == {"": {"version": 1}}
+    assert [type(p) for p in loaded["model"].values()] == [Parameter, Parameter]
+    assert [p.requires_grad for p in loaded["model"].values()] == [True, False]
+    assert loaded["rate"] == 0.5
+    assert type(loaded["shape"]) is tl.Size
+    assert loaded["d"] is tl.float16
+
+
+def test_entries_are_aligned() -> None:
+    file = io.BytesIO()
+    tl.save([tl.ones(3), tl.ones(5, dtype=tl.int8), tl.ones(2, dtype=tl.float64)], file)
+    for array in [t.array for t in tl.load(file.getvalue())]:
+        assert not array.flags.owndata
+    with zipfile.ZipFile(file) as opened:
+        assert opened.testzip() is None
+
+
+def test_same_content_gives_the_same_file() -> None:
+    files = [io.BytesIO(), io.BytesIO()]
+    for file in files:
+        tl.save({"a": tl.ones(2)}, file)
+    assert files[0].getvalue() == files[1].getvalue()
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "says"),
+    [
+        (object(), ArgumentTypeError, "cannot save a builtins.object"),
+        ([{"a": len}], ArgumentTypeError, "builtin_function_or_method"),
+        (np.ones(2), ArgumentTypeError, "tl.from_numpy"),
+        (tl.nn.Linear(1, 1), ArgumentTypeError, "state_dict"),
+        ({((),): 1}, ArgumentTypeError, "a tuple as a key"),
+        (2**3000, ArgumentError, "an integer of 376 bytes"),
+        (tl.ones(2, device="meta"), ArgumentError, "has no data"),
+        ([x := tl.ones(2), tl.from_numpy(x.array.view(np.int32))], ArgumentError, "view the same memory"),
+    ],
+)
+def test_what_cannot_be_saved_says_so_and_leaves_the_old_file(
+    value: Any, error: type[TallowError], says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.pt"
+    path.write_bytes(b"old")
+    with pytest.raises(error) as caught:
+        tl.save(value, path)
+    assert says in str(caught.value)
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["model.pt"]
+
+
+def test_bottomless_nesting_is_not_saved() -> None:
+    nested: list[Any] = []
+    for _ in range(10_000):
+        nested = [nested]
+    with pytest.raises(ArgumentError, match="nested more than"):
+        roundtrip(nested)
+
+
+# -------------------------------------------------------------------------------------------------------------- fuzzing
+
+instructions = st.sampled_from(
+    [
+        *(bytes([code]) for code in unpickler.OPCODES if code not in b"XUTCBr"),
+        b"q\x00",
+        b"h\x00",
+        b"K\x02",
+        plain("a"),
+        plain((2, 3)),
+        plain(2**40),
+        plain((1, 2)),
+        storage(),
+        tensor(0, (2, 3), (3, 1)),
+        *(name(known) for known in pytorch_names.NAMES),
+    ]
+)
+
+
+@given(st.binary(max_size=40) | damaged(ZIP) | damaged(LEGACY))
+def test_any_bytes_load_or_raise_a_tallow_error(file: bytes) -> None:
+    with suppress(TallowError):
+        pytorch.load(file)
+
+
+@given(st.lists(instructions, max_size=30).map(b"".join))
+def test_any_pickle_loads_or_raises_a_tallow_error(pickled: bytes) -> None:
+    with suppress(TallowError):
+        load(pickled)
+
+
+@given(damaged(tensor(1, (2, 2), (1, 2)) + b"q\x00" + plain({"a": [1, (2, 3)]}) + b"h\x00\x87"))
+def test_damaged_pickles_load_or_raise_a_tallow_error(pickled: bytes) -> None:
+    with suppress(TallowError):
+        load(pickled)

@@ -221,12 +221,41 @@ def test_plain_values_come_back(value: Any, protocol: int) -> None:
     assert repr(loaded) == repr(value)
 
 
-def test_cycles_and_identities_come_back() -> None:
-    value: list[Any] = [{}]
-    value += [value, value[0]]
+def test_identities_come_back() -> None:
+    value: list[Any] = [{"a": []}]
+    value += [value[0]["a"], value[0]]
     loaded = pytorch.load(archive(pickle.dumps(value)))
-    assert loaded[1] is loaded
+    assert loaded[1] is loaded[0]["a"]
     assert loaded[2] is loaded[0]
+
+
+def test_long_containers_come_back() -> None:
+    value = {"numbers": list(range(5000)), "more": {i: [i] for i in range(5000)}}  # Python writes a thousand at a time
+    assert pytorch.load(archive(pickle.dumps(value))) == value
+
+
+def test_values_that_hold_themselves_are_refused() -> None:
+    cyclic: list[Any] = []
+    cyclic.append(cyclic)
+    held: dict[str, Any] = {}
+    held["tuple"] = (held,)
+    for value in (cyclic, held):
+        with pytest.raises(CheckpointError, match="values that hold themselves"):
+            pytorch.load(archive(pickle.dumps(value)))
+
+
+INTO_TUPLE = b"\x85"
+INTO_LIST = b"q\x010]h\x01a"  # remember, drop; a list, with what was remembered
+INTO_DICT = b"q\x010}Nh\x01s"
+INTO_COUNTER = INTO_DICT + b"q\x010" + name("collections.Counter") + b"h\x01\x85R"
+INTO_ATTRIBUTE = b"q\x010" + name("collections.OrderedDict") + b")R}" + plain("a") + b"h\x01sb"
+
+
+@pytest.mark.parametrize("into", [INTO_TUPLE, INTO_LIST, INTO_DICT, INTO_COUNTER, INTO_ATTRIBUTE])
+def test_nesting_that_would_exhaust_the_stack_is_refused(into: bytes) -> None:
+    assert load(b"N" + into * 100) is not None
+    with pytest.raises(CheckpointError, match="nested more than 500 deep"):
+        load(b"N" + into * 20_000)
 
 
 def test_strides_and_offsets_are_kept() -> None:
@@ -312,8 +341,7 @@ def test_pickles_made_to_exhaust_memory_or_time_are_refused() -> None:
     doubled_key = b"}" + b"K\x01" + b"q\x00h\x00\x86" * 100 + b"Ns"  # hashing it would take 2**100 steps
     with at_most(200 * MIB):
         assert load(far_memo) is None
-        load(nested)
-        for pickled in (encode, huge_string, huge_bytes, nested_key, doubled_key):
+        for pickled in (nested, encode, huge_string, huge_bytes, nested_key, doubled_key):
             with pytest.raises(CheckpointError):
                 load(pickled)
 
@@ -510,7 +538,7 @@ def test_what_cannot_be_saved_says_so_and_leaves_the_old_file(
 
 def test_bottomless_nesting_is_not_saved() -> None:
     nested: list[Any] = []
-    for _ in range(10_000):
+    for _ in range(200):
         nested = [nested]
     with pytest.raises(ArgumentError, match="nested more than"):
         roundtrip(nested)

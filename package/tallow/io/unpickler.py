@@ -3,7 +3,8 @@
 A pickle is a program for a small stack machine, and Python's own machine imports and calls whatever the program names.
 This one knows a closed list of names, calls only the functions that stand for them, and makes only numbers, strings,
 bytes, lists, tuples, dicts and sets besides. Its other duties: no instruction allocates more than the pickle's own
-length justifies, and no value is hashed, compared or printed that could take exponential time, or the C stack, for it.
+length justifies, no value is hashed, compared or printed that could take exponential time for it, and none nests so
+deep that freeing it could take more stack than there is.
 
 Source:  https://github.com/python/cpython/blob/v3.13.0/Lib/pickletools.py, the opcodes of protocols 2 to 5
 """
@@ -12,15 +13,17 @@ from __future__ import annotations
 
 import struct
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tallow.dtypes import Dtype
 from tallow.errors import CheckpointError
+from tallow.tensor import Tensor
 
 MAX_PROTOCOL = 5
 MAX_NAME_BYTES = 1000
+MAX_NESTING = 500
 MAX_INTEGER_BYTES = 255  # LONG1 counts them in a byte; PyTorch reads nothing longer
 MAX_KEY_LENGTH = 16  # of a tuple as a key: its hash is computed anew each time
 # How much the calls of a pickle may copy, measured in elements: a long list, remembered once, can be passed to `set` in
@@ -28,6 +31,7 @@ MAX_KEY_LENGTH = 16  # of a tuple as a key: its hash is computed anew each time
 FREE_COPIES = 2**16
 COPIES_PER_BYTE = 4
 ATOMS = (str, bytes, int, float, complex, bool, type(None), Dtype)
+HOLDERS = (list, dict, set, Tensor)  # what a function may make of values that nest; a tensor, in its attributes
 SIZED = (str, bytes, bytearray, tuple, list, dict, set)
 MEND_NAMES = "in PyTorch, save tensors and plain containers only: torch.save(model.state_dict(), path)"
 
@@ -56,6 +60,35 @@ def is_key(value: Any) -> bool:
     if type(value) is tuple:
         return len(value) <= MAX_KEY_LENGTH and all(isinstance(item, ATOMS) for item in value)
     return isinstance(value, ATOMS)
+
+
+class Nesting:
+    """Keeps what a pickle makes from nesting deeper than `limit`: Python frees nested values by recursion, and in WASM
+    the stack is too short for that.
+
+    To know the depth of a value when it is made, what it holds must be finished: a value that another holds already may
+    not be filled, so values that hold themselves are refused.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._depths: dict[int, int] = {}  # the id of a value -> how deep it nests
+        self._held: set[int] = set()  # the ids of the values that are in others
+        self._alive: list[Any] = []  # so that no other value takes over an id
+
+    def fill(self, holder: Any, items: Iterable[Any]) -> None:
+        """Note that `holder` holds `items`, before it does. Raises CheckpointError if it must not."""
+        own = id(holder)
+        self._depths.setdefault(own, 1)
+        inside = [id(item) for item in items if id(item) in self._depths]
+        if own in self._held or own in inside:
+            raise CheckpointError("it changes a value that another holds; values that hold themselves are not read")
+        depth = max((self._depths[item] + 1 for item in inside), default=1)
+        if depth > self._limit:
+            raise CheckpointError(f"values nested more than {self._limit} deep")
+        self._depths[own] = max(depth, self._depths[own])
+        self._held.update(inside)
+        self._alive.append(holder)
 
 
 class Unpickler:
@@ -89,6 +122,7 @@ class Unpickler:
         self._stack: list[Any] = []
         self._marked: list[list[Any]] = []  # the stacks below each mark
         self._memo: dict[int, Any] = {}
+        self._nesting = Nesting(MAX_NESTING)
         self._start = position
         self._copied = 0
 
@@ -178,8 +212,18 @@ class Unpickler:
     def _frame(self) -> None:
         self._bytes(8)  # how far a reader may read ahead
 
+    def _fill(self, holder: Any, items: Iterable[Any]) -> None:
+        self._located(self._nesting.fill, holder, items)
+
+    def _push_container(self, value: list[Any] | tuple[Any, ...] | dict[Any, Any] | set[Any]) -> None:
+        if type(value) is not tuple or value:  # there is one empty tuple only, held by many
+            self._fill(value, value)
+        self._push(value)
+
     def _append_all(self, values: list[Any]) -> None:
-        self._target(list).extend(values)
+        target = self._target(list)
+        self._fill(target, values)
+        target.extend(values)
 
     def _add_all(self, values: list[Any]) -> None:
         self._target(set).update(map(self._key, values))
@@ -188,6 +232,7 @@ class Unpickler:
         target = self._target(dict, OrderedDict, Counter)
         if len(pairs) % 2:
             raise self.error("a key without a value")
+        self._fill(target, pairs)
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
             target[self._key(key)] = value
 
@@ -231,7 +276,10 @@ class Unpickler:
         if not isinstance(function, Function):
             raise self.error(f"it calls a {type(function).__name__}")
         self._spend(arguments)
-        self._push(self._located(function, arguments))
+        made = self._located(function, arguments)
+        if isinstance(made, HOLDERS):
+            self._fill(made, (arguments,))
+        self._push(made)
 
     def _spend(self, values: Any) -> None:
         """Count what a function may copy of its arguments, so that no loop of calls can fill the memory."""
@@ -257,6 +305,8 @@ class Unpickler:
         if not self._stack:
             raise self.error("it sets the state of nothing")
         self._spend(state)
+        if isinstance(self._stack[-1], HOLDERS):
+            self._fill(self._stack[-1], (state,))
         self._located(self._state, self._stack[-1], state)
 
 
@@ -286,18 +336,18 @@ OPCODES: dict[int, Callable[[Unpickler], None]] = {
     0x8E: lambda u: u._push(bytes(u._bytes(u._integer("Q")))),
     0x96: lambda u: u._push(bytearray(u._bytes(u._integer("Q")))),
     ord(")"): lambda u: u._push(()),
-    0x85: lambda u: u._push(tuple(u._pop_many(1))),
-    0x86: lambda u: u._push(tuple(u._pop_many(2))),
-    0x87: lambda u: u._push(tuple(u._pop_many(3))),
-    ord("t"): lambda u: u._push(tuple(u._pop_to_mark())),
-    ord("]"): lambda u: u._push([]),
-    ord("l"): lambda u: u._push(u._pop_to_mark()),
+    0x85: lambda u: u._push_container(tuple(u._pop_many(1))),
+    0x86: lambda u: u._push_container(tuple(u._pop_many(2))),
+    0x87: lambda u: u._push_container(tuple(u._pop_many(3))),
+    ord("t"): lambda u: u._push_container(tuple(u._pop_to_mark())),
+    ord("]"): lambda u: u._push_container([]),
+    ord("l"): lambda u: u._push_container(u._pop_to_mark()),
     ord("a"): lambda u: u._append_all(u._pop_many(1)),
     ord("e"): lambda u: u._append_all(u._pop_to_mark()),
-    ord("}"): lambda u: u._push({}),
+    ord("}"): lambda u: u._push_container({}),
     ord("s"): lambda u: u._set_all(u._pop_many(2)),
     ord("u"): lambda u: u._set_all(u._pop_to_mark()),
-    0x8F: lambda u: u._push(set()),
+    0x8F: lambda u: u._push_container(set()),
     0x90: lambda u: u._add_all(u._pop_to_mark()),
     ord("q"): lambda u: u._remember(u._integer("B")),
     ord("r"): lambda u: u._remember(u._integer("I")),

@@ -26,7 +26,7 @@ def running_demo(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     with process:
         assert process.stdout
         yield process, process.stdout.readline().strip()
-        process.kill()
+        process.terminate()  # killed, it would leave its folder behind
 
 
 def test_demo_serves_the_models_of_a_folder(page: Page, pyodide_dir: Path, data_dir: Path) -> None:
@@ -42,7 +42,17 @@ def test_demo_serves_the_models_of_a_folder(page: Page, pyodide_dir: Path, data_
         expect(page.get_by_test_id("stats")).to_contain_text("wasm")
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "signum",
+    [
+        signal.SIGINT,
+        signal.SIGTERM,
+        pytest.param(
+            signal.SIGHUP,
+            marks=pytest.mark.skipif(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, reason="started by nohup"),
+        ),
+    ],
+)
 def test_demo_ends_when_asked_and_leaves_no_folder(
     signum: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -39,11 +39,14 @@ def _port(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until Ctrl-C or SIGTERM. The address is printed on stdout, everything else on stderr.
+    """Serve until Ctrl-C, SIGTERM, or the terminal closes. The address is printed on stdout, everything else on stderr.
 
     Raises:  ArgumentError for a folder or a port that cannot be used; SiteError
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that either way the site's folder is removed
+    for name in ("SIGTERM", "SIGHUP"):  # either way the site's folder is to be removed
+        signum = getattr(signal, name, None)  # Windows has no SIGHUP
+        if signum is not None and signal.getsignal(signum) is signal.SIG_DFL:  # nohup has it ignored
+            signal.signal(signum, signal.default_int_handler)
     pyodide = _pyodide_source(arguments.pyodide)
     models = dict(_model_files(arguments.model_dir)) if arguments.model_dir else {}
     with tempfile.TemporaryDirectory(prefix="tallow-demo-") as scratch_name:

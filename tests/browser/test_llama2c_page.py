@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -53,6 +54,11 @@ class Reader:
         self.page.get_by_test_id("tokenizer-file").set_input_files(tokenizer)
         return self
 
+    def drop(self, files: dict[str, Path]) -> Reader:
+        contents = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
+        self.page.evaluate(DROP, {"files": contents})
+        return self
+
     def is_ready(self) -> Reader:
         expect(self.status).to_have_text("Ready.", timeout=START_MS)
         expect(self.error).to_be_hidden()
@@ -73,7 +79,7 @@ class Reader:
 
     def story(self) -> str:
         """The text, once it is complete."""
-        expect(self.status).to_have_text("Done.", timeout=START_MS)
+        expect(self.status).to_contain_text("Done.", timeout=START_MS)
         return self.text()
 
     def text(self) -> str:
@@ -153,9 +159,18 @@ def test_same_seed_same_story_and_another_seed_another(reader: Reader) -> None:
 
 
 def test_steps_count_the_prompt(reader: Reader, model: Path, tokenizer: Path) -> None:
-    for steps in (1, 3, 20, 100_000):
+    for steps in (1, 3, 20, 512):
         options = {"prompt": "Once upon a time", "steps": steps, "temperature": 0}
         assert reader.tell(**options) + "\n" == native_story(model, tokenizer, **options)
+        expect(reader.status).to_have_text("Done.")
+
+
+def test_steps_beyond_the_context_are_cut_and_it_says_so(reader: Reader, model: Path, tokenizer: Path) -> None:
+    long = {"prompt": "The cat " * 165, "temperature": 0}
+    assert reader.tell(steps=100_000, **long) + "\n" == native_story(model, tokenizer, steps=512, **long)
+    expect(reader.status).to_contain_text("512 tokens of your 100000")
+    reader.tell(prompt="The", steps=100_000)  # this one comes to its end before
+    expect(reader.status).to_have_text("Done.")
 
 
 def test_characters_of_many_bytes_are_whole(reader: Reader) -> None:
@@ -209,7 +224,9 @@ def test_stop_when_nothing_runs(reader: Reader) -> None:
 def test_bad_option_says_which_and_the_page_goes_on(
     reader: Reader, field: str, value: object, words: list[str]
 ) -> None:
+    last = reader.tell(prompt="Once", steps=5)
     reader.fill(**{field: value}).generate().fails_with(*words)
+    assert reader.text() == last, "the last story is still there"
     assert reader.tell(prompt="The", steps=5, temperature=0, top_p=1, seed=1).startswith("The")
     expect(reader.error).to_be_hidden()
 
@@ -253,12 +270,14 @@ def test_stop_while_everything_is_loading(fresh: Reader, model: Path, tokenizer:
 
 
 def test_dropped_files_find_their_places(fresh: Reader, model: Path, tokenizer: Path) -> None:
-    import base64
-
-    files = {path.name: base64.b64encode(path.read_bytes()).decode() for path in (tokenizer, model)}
-    fresh.page.evaluate(DROP, {"files": files})
-    fresh.is_ready()
+    fresh.drop({path.name: path for path in (tokenizer, model)}).is_ready()
     assert fresh.tell(prompt="The", steps=5).startswith("The")
+
+
+def test_two_models_are_not_dropped_at_once(fresh: Reader, model: Path, tokenizer: Path) -> None:
+    fresh.drop({"one.bin": model, "tok.bin": tokenizer, "two.bin": model}).fails_with("one.bin", "two.bin", "model")
+    assert fresh.page.get_by_test_id("model-file").input_value() == ""
+    fresh.drop({path.name: path for path in (tokenizer, model)}).is_ready()
 
 
 def test_only_one_file(fresh: Reader, model: Path) -> None:

@@ -5,6 +5,7 @@ import { Runtime, SITE } from "../../web/tallow.js";
 import { kindOf } from "./files.js";
 
 /** @import { Loaded, Progress, Source, Started } from "../../web/protocol.js" */
+/** @import { Kind } from "./files.js" */
 /** @typedef {{ name: string, bytes: number, model: string, tokenizer: string, origin: string }} Preset */
 /** @typedef {{ name: string, model: Source, tokenizer: Source }} Choice */
 
@@ -49,7 +50,7 @@ class Storyteller {
   #runtime = Runtime.create();
   /** @type {Promise<Started>} */
   #started;
-  /** @type {{ name: string, description: string } | null}  the model in memory; one that cannot be loaded leaves it there */
+  /** @type {{ name: string, description: string, context: number } | null}  the model in memory; one that cannot be loaded leaves it there */
   #current = null;
   /** @type {Choice | null}  what was last asked for, whatever became of it */
   #choice = null;
@@ -109,7 +110,7 @@ class Storyteller {
       const loaded = await this.#runtime.load({ model, tokenizer }, { onProgress: showProgress, signal });
       const { layers, width, context, parameters } = loaded.info;
       const description = `${name}: ${count(parameters)} parameters, ${layers} layers of ${width}, context of ${context} tokens`;
-      this.#current = { name, description };
+      this.#current = { name, description, context };
       this.#numbers.load(loaded);
       // On a phone the choices would keep the story off the screen.
       if (matchMedia("(max-width: 60rem)").matches) page.choices.open = false;
@@ -132,7 +133,6 @@ class Storyteller {
     const controller = new AbortController();
     try {
       const options = readOptions();
-      page.output.replaceChildren();
       if (!this.#current && !this.#loading && this.#choice) this.load(this.#choice); // it was stopped, or failed
       this.#writing = controller;
       if (this.#loading) {
@@ -141,8 +141,10 @@ class Storyteller {
         if (!usable) return; // why not is on the page already
       }
       if (!this.#current) throw new Problem("NothingLoaded", "There is no model yet.", "Choose a model and its tokenizer first.");
-      await this.#write(options, controller.signal);
-      say("Done.");
+      const { context } = this.#current;
+      const length = await this.#write(options, controller.signal);
+      const cut = options.steps > context && length >= context;
+      say(cut ? `Done. The story ends at ${context} tokens of your ${options.steps}: that is the model's context.` : "Done.");
     } catch (error) {
       if (controller.signal.aborted) say("Stopped.");
       else {
@@ -154,7 +156,7 @@ class Storyteller {
     }
   }
 
-  /** @param {Record<string, unknown>} options @param {AbortSignal} signal */
+  /** @param {Record<string, unknown>} options @param {AbortSignal} signal @returns {Promise<number>} how many tokens there are */
   async #write(options, signal) {
     say("Writing");
     document.body.classList.add("burning");
@@ -162,15 +164,18 @@ class Storyteller {
     const given = document.createElement("span");
     given.className = "given";
     const story = document.createTextNode("");
-    page.output.replaceChildren(given, story);
-    let first = true;
+    let length = 0;
     try {
       for await (const { text, stats } of this.#runtime.generate(options, { signal })) {
-        if (first) given.textContent = text;
-        else story.appendData(text);
-        first = false;
+        if (given.isConnected) story.appendData(text);
+        else {
+          given.textContent = text;
+          page.output.replaceChildren(given, story); // not before: options that Python refuses leave the last story there
+        }
+        length = stats.prompt_tokens + stats.tokens;
         this.#numbers.write(stats);
       }
+      return length;
     } finally {
       document.body.classList.remove("burning");
       page.output.removeAttribute("aria-busy");
@@ -438,15 +443,25 @@ function loadAddresses(storyteller) {
 
 /** Take dropped files as if they had been chosen, each in its place. @param {DataTransfer} dropped @param {Storyteller} storyteller */
 async function takeDrop(dropped, storyteller) {
+  /** @type {Map<Kind, File>} */
+  const files = new Map();
   for (const file of [...dropped.files]) {
-    const alone = new DataTransfer();
-    alone.items.add(file);
+    /** @type {Kind} */
+    let kind;
     try {
-      const input = (await kindOf(file)) === "model" ? page.modelFile : page.tokenizerFile;
-      input.files = alone.files;
+      kind = await kindOf(file);
     } catch (error) {
       return show(new Problem("ReadError", `${file.name} could not be read: ${error}`, "Drop files, not folders."));
     }
+    const other = files.get(kind);
+    if (other) return show(new Problem("TwoOfAKind", `${other.name} and ${file.name} are each a ${kind}.`, "Drop one model and one tokenizer."));
+    files.set(kind, file);
+  }
+  hide(page.error);
+  for (const [kind, file] of files) {
+    const alone = new DataTransfer();
+    alone.items.add(file);
+    (kind === "model" ? page.modelFile : page.tokenizerFile).files = alone.files;
   }
   loadFiles(storyteller);
 }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 from math import e, inf, nan, pi
-from typing import Any
 
 from tallow import autograd, functions, kernels, linalg, ops, return_types, special
 from tallow.autograd import (
@@ -44,8 +42,9 @@ from tallow.dtypes import (
     uint8,
     uint32,
 )
-from tallow.errors import MissingNameError, OutOfMemoryError
+from tallow.errors import OutOfMemoryError
 from tallow.layout import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from tallow.names import names_of
 from tallow.offer import OFFERED, offer_op, offer_operators
 from tallow.offer import user_op as op
 from tallow.printing import set_printoptions
@@ -126,23 +125,18 @@ for _op in ops.OPS.values():
 offer_operators()
 globals().update(OFFERED["tl"])
 
-LATER = ("cuda", "generation", "io", "models", "nn", "optim", "text")  # imported when they are first asked for
-LATER_OF_IO = ("load", "save")
+LATER = {  # imported when they are first asked for
+    "cuda": "tallow.cuda",
+    "generation": "tallow.generation",
+    "io": "tallow.io",
+    "load": "tallow.io:load",
+    "models": "tallow.models",
+    "nn": "tallow.nn",
+    "optim": "tallow.optim",
+    "save": "tallow.io:save",
+    "text": "tallow.text",
+}
 __all__ += list(OFFERED["tl"])
 __all__ += list(LATER)
-__all__ += list(LATER_OF_IO)
 
-
-def __getattr__(name: str) -> Any:
-    if name in LATER:
-        return importlib.import_module(f"tallow.{name}")
-    if name in LATER_OF_IO:
-        return getattr(importlib.import_module("tallow.io"), name)
-    raise MissingNameError(
-        f"module 'tallow' has no attribute {name!r}",
-        mend="it may be a name of PyTorch's that tallow does not have yet; see dir(tallow)",
-    )
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+__getattr__, __dir__ = names_of(__name__, later=LATER, offered=OFFERED["tl"])

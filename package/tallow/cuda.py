@@ -5,6 +5,7 @@ from __future__ import annotations
 from tallow import random
 from tallow.devices import get_backend
 from tallow.errors import DeviceError
+from tallow.names import names_of
 
 __all__ = ["device_count", "is_available", "manual_seed", "manual_seed_all"]
 
@@ -27,3 +28,5 @@ def manual_seed(seed: int) -> None:
 
 
 manual_seed_all = manual_seed
+
+__getattr__, __dir__ = names_of(__name__)

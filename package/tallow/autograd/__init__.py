@@ -12,6 +12,7 @@ from tallow.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
+from tallow.names import names_of
 
 if TYPE_CHECKING:
     from tallow.autograd.function import Function as Function  # put here by `tallow`
@@ -29,3 +30,5 @@ __all__ = [
     "no_grad",
     "set_grad_enabled",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

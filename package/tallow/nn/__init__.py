@@ -7,10 +7,9 @@ What nearly every model uses is imported here; the other families when one of th
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tallow.errors import MissingNameError
+from tallow.names import names_of
 from tallow.nn import functional, init
 from tallow.nn.container import ModuleDict, ModuleList, Sequential
 from tallow.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
@@ -60,7 +59,7 @@ FAMILIES = {  # imported when they are first needed: with all of them `import ta
     "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
     "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
 }
-_FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names.split()}
+LATER = {name: f"tallow.nn.{family}:{name}" for family, names in FAMILIES.items() for name in names.split()}
 
 __all__ = [
     "AlphaDropout",
@@ -87,21 +86,7 @@ __all__ = [
     "init",
     "utils",
 ]
-__all__ += list(_FAMILY_OF)
+__all__ += list(LATER)
+LATER["utils"] = "tallow.nn.utils"
 
-
-def __getattr__(name: str) -> Any:
-    if name == "utils":
-        return importlib.import_module("tallow.nn.utils")
-    if name not in _FAMILY_OF:
-        raise MissingNameError(
-            f"module 'tallow.nn' has no attribute {name!r}",
-            mend="it may be a name of PyTorch's that tallow does not have yet; see dir(tallow.nn)",
-        )
-    found = getattr(importlib.import_module(f"tallow.nn.{_FAMILY_OF[name]}"), name)
-    globals()[name] = found  # the next time Python finds it by itself
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = names_of(__name__, later=LATER)

@@ -15,6 +15,7 @@ import numpy as np
 from tallow import devices, dtypes
 from tallow.autograd.graph import note_write
 from tallow.errors import ArgumentError
+from tallow.names import names_of
 from tallow.random import Generator, default_generator
 from tallow.tensor import Tensor
 
@@ -202,3 +203,6 @@ def _fill(tensor: Tensor, values: Callable[[tuple[int, ...]], Values]) -> Tensor
         tensor.array[...] = devices.move(dtypes.cast(values(tuple(tensor.shape)), tensor.dtype), tensor.device)
         note_write(tensor)
     return tensor
+
+
+__getattr__, __dir__ = names_of(__name__)

@@ -1,5 +1,6 @@
 """Optimizers, as torch.optim: one file each, the base in `optimizer`, learning rates over time in `lr_scheduler`."""
 
+from tallow.names import names_of
 from tallow.optim import lr_scheduler
 from tallow.optim.adadelta import Adadelta
 from tallow.optim.adagrad import Adagrad
@@ -28,3 +29,5 @@ __all__ = [
     "RMSprop",
     "lr_scheduler",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

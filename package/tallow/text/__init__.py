@@ -1,5 +1,8 @@
 """Text to token ids and back."""
 
+from tallow.names import names_of
 from tallow.text.llama2c import Llama2cTokenizer
 
 __all__ = ["Llama2cTokenizer"]
+
+__getattr__, __dir__ = names_of(__name__)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tallow.errors import MissingNameError
+from tallow.names import names_of
 from tallow.nn.functional import (  # noqa: F401 - they offer their functions
     attention,
     classification_loss,
@@ -19,15 +17,4 @@ from tallow.offer import OFFERED
 
 globals().update(OFFERED["F"])  # takes the place of the modules of the same names
 
-
-def __getattr__(name: str) -> Any:
-    if name in OFFERED["F"]:  # offered after this module was imported, such as a user's own op
-        return OFFERED["F"][name]
-    raise MissingNameError(
-        f"module 'tallow.nn.functional' has no attribute {name!r}",
-        mend="it may be a name of PyTorch's that tallow does not have yet; see dir(tallow.nn.functional)",
-    )
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *OFFERED["F"]})
+__getattr__, __dir__ = names_of(__name__, offered=OFFERED["F"])  # a user's own op may be offered later

@@ -1,5 +1,6 @@
 """What training does to parameters and gradients beside the optimizer, as torch.nn.utils."""
 
+from tallow.names import names_of
 from tallow.nn.utils import rnn
 from tallow.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from tallow.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
@@ -16,3 +17,5 @@ __all__ = [
     "vector_to_parameters",
     "weight_norm",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

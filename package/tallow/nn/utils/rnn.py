@@ -18,6 +18,7 @@ from tallow.apply import apply
 from tallow.creation import full
 from tallow.dtypes import Array, int64
 from tallow.errors import ArgumentError, ShapeError
+from tallow.names import names_of
 from tallow.nn import functional as F
 from tallow.ops.joining import stack
 from tallow.tensor import Tensor, wrap
@@ -161,3 +162,6 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The opposite of `pack_sequence`."""
     return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)
+
+
+__getattr__, __dir__ = names_of(__name__)

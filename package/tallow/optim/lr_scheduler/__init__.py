@@ -1,5 +1,6 @@
 """Learning rates over time, as torch.optim.lr_scheduler."""
 
+from tallow.names import names_of
 from tallow.optim.lr_scheduler.combined import ChainedScheduler, SequentialLR
 from tallow.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from tallow.optim.lr_scheduler.cyclic import CyclicLR
@@ -27,3 +28,5 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

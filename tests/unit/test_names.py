@@ -1,0 +1,43 @@
+"""Every public module says what it lacks, lists what it has, and keeps what it has imported."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import tallow as tl
+from tallow.errors import MissingNameError
+
+PARTS = ["autograd", "cuda", "io", "linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim"]
+MODULES = ["tallow", *(f"tallow.{part}" for part in [*PARTS, "optim.lr_scheduler", "special", "text"])]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_missing_name_is_an_error_that_names_it_and_its_module(name: str) -> None:
+    module = importlib.import_module(name)
+    with pytest.raises(MissingNameError, match=rf"module '{name}' has no attribute 'Frobnicate'"):
+        _ = module.Frobnicate
+    assert not hasattr(module, "Frobnicate")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_dir_lists_is_there(name: str) -> None:
+    module = importlib.import_module(name)
+    assert [listed for listed in dir(module) if not hasattr(module, listed)] == []
+    assert set(getattr(module, "__all__", ())) <= set(dir(module))
+
+
+def test_a_name_stands_for_a_module_or_for_what_it_has() -> None:
+    assert tl.nn is importlib.import_module("tallow.nn")
+    assert tl.save is importlib.import_module("tallow.io").save
+    assert tl.special.expit is tl.sigmoid
+    assert "expit" in dir(tl.special)
+
+
+def test_an_op_offered_later_is_found() -> None:
+    @tl.op("F", name="test_names_double")
+    def double(x):  # type: ignore[no-untyped-def]
+        return x * 2, lambda g: (g * 2,)
+
+    assert tl.nn.functional.test_names_double(tl.ones(1)).item() == 2

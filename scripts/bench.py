@@ -4,10 +4,11 @@
     python scripts/bench.py matmul --browser
     python scripts/bench.py llama --native --browser --run-c path/to/llama2.c/run.c
     python scripts/bench.py ops import
+    python scripts/bench.py training --workload mlp
 
 Places: --native (this interpreter, the default), --pyodide (Pyodide in Node), --browser (Pyodide in Chromium).
-Each claim is a module of scripts/bench/. Everything runs on one thread. A benchmark is not a test: it judges
-nothing, it prints.
+Each claim is a module of scripts/bench/. Everything runs on one thread, and training natively on two as well. A
+benchmark is not a test: it judges nothing, it prints.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ sys.path[:0] = [str(ROOT / "package"), str(ROOT / "native_gpu"), str(ROOT), str(
 
 from bench import places, report  # noqa: E402 - the paths above come first
 
-MODULES = {"matmul": "matmul", "llama": "llama", "ops": "ops", "import": "imports"}
+MODULES = {"matmul": "matmul", "llama": "llama", "ops": "ops", "import": "imports", "training": "training"}
 STORIES_15M = {"dim": 288, "hidden": 768, "layers": 6, "heads": 6, "vocab": 32000, "length": 256}
 
 
 def main() -> None:
     arguments = _parse()
     chosen = [place for place in places.PLACES if getattr(arguments, place)] or ["native"]
-    print(f"{report.machine()}; one thread")
+    print(report.machine())
     for claim in arguments.claim:
         for place in chosen:
             with tempfile.TemporaryDirectory() as folder:
@@ -55,12 +56,15 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--checkpoint", type=Path, action="append", default=[], help="llama: also measure this file")
     parser.add_argument("--run-c", type=Path, help="llama: compare with this run.c of llama2.c, compiled on the spot")
     parser.add_argument("--steps", type=int, default=255, help="llama: tokens to make (default: %(default)s)")
+    parser.add_argument("--workload", action="append", default=[], help="training: only this of bench/workloads.py")
     parser.add_argument("--repeats", type=int, default=5, help="how often each is measured (default: %(default)s)")
     return parser.parse_args()
 
 
 def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
     job = places.Job(MODULES[claim], {"repeats": arguments.repeats})
+    if claim == "training":
+        job.options["workloads"] = arguments.workload
     if claim == "llama":
         from bench.llama import write_random_checkpoint
 

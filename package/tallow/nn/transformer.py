@@ -29,24 +29,10 @@ Activation = str | Callable[[Tensor], Tensor]
 
 
 class _Layer(Module):
-    """Self-attention and the feed-forward part, which encoder and decoder layers share."""
+    """What encoder and decoder layers share: their parts, and how a part is made a residual block."""
 
+    attentions: tuple[str, ...]  # names of the attention parts; each has a norm and a dropout, and so has the last part
     activation: Callable[[Tensor], Tensor]
-
-    def _block(self, x: Tensor, norm: Module, block: Callable[[Tensor], Tensor]) -> Tensor:
-        """A residual block, normalised before or after."""
-        return x + block(norm(x)) if self.norm_first else norm(x + block(x))
-
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
-
-
-class TransformerEncoderLayer(_Layer):
-    """Self-attention, then a feed-forward part; each with dropout, a residual connection and LayerNorm.
-
-    Args:    as torch.nn.TransformerEncoderLayer; activation: "relu", "gelu" or a function
-    Shapes:  src (S, N, D), src_mask (S, S) or (N · heads, S, S), src_key_padding_mask (N, S) -> (S, N, D)
-    """
 
     def __init__(
         self,
@@ -64,16 +50,35 @@ class TransformerEncoderLayer(_Layer):
     ) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory)
+        for name in self.attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory))
         self.linear1 = Linear(d_model, dim_feedforward, bias, **factory)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **factory)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
+        blocks = range(1, len(self.attentions) + 2)
+        for n in blocks:
+            setattr(self, f"norm{n}", LayerNorm(d_model, layer_norm_eps, bias=bias, **factory))
+        for n in blocks:
+            setattr(self, f"dropout{n}", Dropout(dropout))
         self.activation = _activation(activation)
+
+    def _block(self, x: Tensor, norm: Module, block: Callable[[Tensor], Tensor]) -> Tensor:
+        """A residual block, normalised before or after."""
+        return x + block(norm(x)) if self.norm_first else norm(x + block(x))
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention, then a feed-forward part; each with dropout, a residual connection and LayerNorm.
+
+    Args:    as torch.nn.TransformerEncoderLayer; activation: "relu", "gelu" or a function
+    Shapes:  src (S, N, D), src_mask (S, S) or (N · heads, S, S), src_key_padding_mask (N, S) -> (S, N, D)
+    """
+
+    attentions = ("self_attn",)
 
     def forward(
         self,
@@ -98,35 +103,7 @@ class TransformerDecoderLayer(_Layer):
              memory_key_padding_mask (N, S) -> (T, N, D)
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        factory = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **factory)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **factory)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
-        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+    attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,

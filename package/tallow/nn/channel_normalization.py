@@ -18,7 +18,7 @@ from tallow.nn.parameter import Parameter, empty_parameter
 from tallow.tensor import Tensor
 
 
-class _ChannelNorm(Module):
+class _NormBase(Module):
     """Weight and bias of each channel, and running statistics."""
 
     dims: tuple[int, ...]  # that an input may have
@@ -79,7 +79,7 @@ class _ChannelNorm(Module):
         )
 
 
-class _BatchNorm(_ChannelNorm):
+class _BatchNorm(_NormBase):
     def __init__(
         self,
         num_features: int,
@@ -145,7 +145,7 @@ class BatchNorm3d(_BatchNorm):
     dims = (5,)
 
 
-class _InstanceNorm(_ChannelNorm):
+class _InstanceNorm(_NormBase):
     def __init__(
         self,
         num_features: int,

@@ -6,7 +6,7 @@ Letters: N batch, C input channels, O output channels.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallow.errors import ArgumentError
@@ -21,7 +21,7 @@ Sizes = int | Sequence[int]
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Base(Module):
+class _ConvNd(Module):
     """The parameters and options that a convolution and its transpose share."""
 
     dims: int
@@ -85,7 +85,9 @@ class _Base(Module):
         return ", ".join(filter(None, shown))
 
 
-class _Convolution(_Base):
+class _Convolution(_ConvNd):
+    _convolve: Callable[..., Tensor]
+
     def __init__(
         self,
         in_channels: int,
@@ -109,11 +111,15 @@ class _Convolution(_Base):
             )
         self._make_parameters(in_channels // groups, out_channels, bias, device, dtype)
 
-    def _convolve(self, convolve: Any, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Convolve with these in place of the layer's own; PyTorch's name, which subclasses of programs override."""
         if self.padding_mode == "zeros":
-            return convolve(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+            return self._convolve(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
         padded = F.pad(input, self._ends(), self.padding_mode)
-        return convolve(padded, self.weight, self.bias, self.stride, 0, self.dilation, self.groups)
+        return self._convolve(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
 
     def _ends(self) -> list[int]:
         """What F.pad takes: both ends of each dim, the last dim first."""
@@ -134,9 +140,7 @@ class Conv1d(_Convolution):
     """
 
     dims = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._convolve(F.conv1d, input)
+    _convolve = staticmethod(F.conv1d)
 
 
 class Conv2d(_Convolution):
@@ -149,9 +153,7 @@ class Conv2d(_Convolution):
     """
 
     dims = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._convolve(F.conv2d, input)
+    _convolve = staticmethod(F.conv2d)
 
 
 class Conv3d(_Convolution):
@@ -164,12 +166,10 @@ class Conv3d(_Convolution):
     """
 
     dims = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._convolve(F.conv3d, input)
+    _convolve = staticmethod(F.conv3d)
 
 
-class _TransposedConvolution(_Base):
+class _ConvTransposeNd(_ConvNd):
     def __init__(
         self,
         in_channels: int,
@@ -216,7 +216,7 @@ class _TransposedConvolution(_Base):
         return [n - a for n, a in zip(wanted, least, strict=True)]
 
 
-class ConvTranspose1d(_TransposedConvolution):
+class ConvTranspose1d(_ConvTransposeNd):
     """The gradient of Conv1d by its input, as a layer: each element spreads a kernel.
 
     Args:    as torch.nn.ConvTranspose1d
@@ -229,7 +229,7 @@ class ConvTranspose1d(_TransposedConvolution):
         return self._convolve(F.conv_transpose1d, input, output_size)
 
 
-class ConvTranspose2d(_TransposedConvolution):
+class ConvTranspose2d(_ConvTransposeNd):
     """The gradient of Conv2d by its input, as a layer: each element spreads a kernel.
 
     Args:    as torch.nn.ConvTranspose2d
@@ -242,7 +242,7 @@ class ConvTranspose2d(_TransposedConvolution):
         return self._convolve(F.conv_transpose2d, input, output_size)
 
 
-class ConvTranspose3d(_TransposedConvolution):
+class ConvTranspose3d(_ConvTransposeNd):
     """The gradient of Conv3d by its input, as a layer: each element spreads a kernel.
 
     Args:    as torch.nn.ConvTranspose3d

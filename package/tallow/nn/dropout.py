@@ -8,7 +8,7 @@ from tallow.nn.module import Module
 from tallow.tensor import Tensor
 
 
-class _Dropout(Module):
+class _DropoutNd(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
@@ -20,7 +20,7 @@ class _Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
+class Dropout(_DropoutNd):
     """While training, zero each element with probability p and divide the others by 1 - p; otherwise the identity.
 
     Args:    as torch.nn.Dropout
@@ -31,28 +31,28 @@ class Dropout(_Dropout):
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
-class Dropout1d(_Dropout):
+class Dropout1d(_DropoutNd):
     """As Dropout, by whole channels.  Shapes: (N, C, L) or (C, L) -> the same"""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
-class Dropout2d(_Dropout):
+class Dropout2d(_DropoutNd):
     """As Dropout, by whole channels.  Shapes: (N, C, H, W) -> the same; (N, C, L) is taken as in PyTorch"""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
-class Dropout3d(_Dropout):
+class Dropout3d(_DropoutNd):
     """As Dropout, by whole channels.  Shapes: (N, C, D, H, W) or (C, D, H, W) -> the same"""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
-class AlphaDropout(_Dropout):
+class AlphaDropout(_DropoutNd):
     """Set elements to SELU's lowest value, and scale and shift all so that mean 0 and variance 1 stay.
 
     Args:    as torch.nn.AlphaDropout, which does not use `inplace` either
@@ -63,7 +63,7 @@ class AlphaDropout(_Dropout):
         return F.alpha_dropout(input, self.p, self.training)
 
 
-class FeatureAlphaDropout(_Dropout):
+class FeatureAlphaDropout(_DropoutNd):
     """As AlphaDropout, by whole channels.  Shapes: (N, C, ...) -> the same"""
 
     def forward(self, input: Tensor) -> Tensor:

@@ -130,10 +130,12 @@ LATER = {  # imported when they are first asked for
     "generation": "tallow.generation",
     "io": "tallow.io",
     "load": "tallow.io:load",
+    "load_checkpoint": "tallow.io:load_checkpoint",
     "models": "tallow.models",
     "nn": "tallow.nn",
     "optim": "tallow.optim",
     "save": "tallow.io:save",
+    "save_checkpoint": "tallow.io:save_checkpoint",
     "text": "tallow.text",
 }
 __all__ += list(OFFERED["tl"])

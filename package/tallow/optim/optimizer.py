@@ -14,6 +14,8 @@ from functools import wraps
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from tallow import devices, dtypes
 from tallow.apply import check_writable
 from tallow.autograd.graph import note_write
@@ -278,12 +280,9 @@ class Optimizer:
 
         Raises: CheckpointError with all that does not fit, before anything is changed.
         """
+        self.check_state_dict(state_dict)
         saved = copy.deepcopy(state_dict["param_groups"])
-        self._check_sizes(saved)
-        numbers = list(chain.from_iterable(group["params"] for group in saved))
-        params = list(chain.from_iterable(group["params"] for group in self.param_groups))
-        by_number: dict[Any, Tensor] = dict(zip(numbers, params, strict=True))
-        self._check_shapes(state_dict["state"], by_number)
+        by_number = self._numbered(saved)
         state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         for key, entry in state_dict["state"].items():
             if key in by_number:
@@ -296,6 +295,18 @@ class Optimizer:
             names = {"param_names": own["param_names"]} if "param_names" in own else {}
             groups.append(self.defaults | names | group | {"params": own["params"]})
         self.__setstate__({"state": state, "param_groups": groups})
+
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Raise what `load_state_dict` would raise, and change nothing."""
+        _check_form(state_dict)
+        saved = state_dict["param_groups"]
+        self._check_sizes(saved)
+        self._check_shapes(state_dict["state"], self._numbered(saved))
+
+    def _numbered(self, saved: Sequence[Group]) -> dict[Any, Tensor]:
+        """The optimizer's parameters by the numbers that stand for them in a state dict."""
+        numbers = chain.from_iterable(group["params"] for group in saved)
+        return dict(zip(numbers, chain.from_iterable(group["params"] for group in self.param_groups), strict=True))
 
     def _check_sizes(self, saved: Sequence[Group]) -> None:
         if len(saved) != len(self.param_groups):
@@ -318,17 +329,27 @@ class Optimizer:
 
     def _check_shapes(self, state: dict[Any, dict[str, Any]], by_number: dict[Any, Tensor]) -> None:
         problems = [
-            f"  parameter {key} {tuple(by_number[key].shape)}: {name} has shape {tuple(entry[name].shape)}"
+            f"  parameter {key} {tuple(by_number[key].shape)}: {name} {fault}"
             for key, entry in state.items()
             if key in by_number
-            for name in self.MOMENTS
-            if name in entry and entry[name].shape != by_number[key].shape
+            for name, value in entry.items()
+            if (fault := self._fault(name, value, by_number[key]))
         ]
         if problems:
             raise CheckpointError(
                 f"the state dict does not fit the parameters of this {type(self).__name__}\n" + "\n".join(problems),
                 mend="is it the state of another model, or are the parameters in another order?",
             )
+
+    def _fault(self, name: str, value: Any, param: Tensor) -> str | None:
+        """What is wrong with a value of the state of this parameter, if anything is."""
+        if name in self.MOMENTS:
+            if not isinstance(value, Tensor):
+                return f"is {type(value).__name__}, not a Tensor"
+            return None if value.shape == param.shape else f"has shape {tuple(value.shape)}"
+        if name in self.SCALARS and not (value.numel() == 1 if isinstance(value, Tensor) else _is_number(value)):
+            return "is not a number"
+        return None
 
     def _taken_over(self, name: str, value: Any, param: Tensor) -> Any:
         """A copy of a loaded value, with tensors on the device and in the dtype of the parameter."""
@@ -380,3 +401,23 @@ def _check_param(param: Any, called: str) -> None:
             f"can't optimize a non-leaf Tensor: parameter {called} is the output of {param.grad_fn!r}",
             mend="pass the tensor that it was computed from, or tensor.detach().requires_grad_()",
         )
+
+
+def _check_form(state_dict: dict[str, Any]) -> None:
+    """What comes out of a file must have the form of a state dict before its parts are looked at."""
+    groups, state = state_dict.get("param_groups"), state_dict.get("state")
+    lists = [group.get("params") for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
+    if (
+        not isinstance(groups, list)
+        or len(lists) != len(groups)
+        or not all(isinstance(numbers, list) and all(isinstance(n, int | str) for n in numbers) for numbers in lists)
+        or not isinstance(state, dict)
+        or not all(isinstance(entry, dict) for entry in state.values())
+    ):
+        raise CheckpointError(
+            "this is not the state of an optimizer", mend='expected {"state": {0: {...}}, "param_groups": [{...}]}'
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from tallow.optim.lr_scheduler.scheduler import LRScheduler, set_value, values_of
+from tallow.optim.lr_scheduler.scheduler import LRScheduler, check_one_each, set_value, values_of
 from tallow.optim.optimizer import Optimizer
 
 
@@ -38,6 +38,12 @@ class _OfSchedulers(LRScheduler):
         super().load_state_dict({name: value for name, value in state_dict.items() if name != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
+
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().check_state_dict(state_dict)
+        check_one_each("_schedulers", state_dict["_schedulers"], self._schedulers)
+        for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            scheduler.check_state_dict(state)
 
 
 class SequentialLR(_OfSchedulers):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallow.errors import ArgumentError, ArgumentTypeError
-from tallow.optim.lr_scheduler.scheduler import LRScheduler, as_optimizer, values_of
+from tallow.optim.lr_scheduler.scheduler import LRScheduler, as_optimizer, check_one_each, values_of
 from tallow.optim.optimizer import Optimizer
 
 Factor = Callable[[int], float]
@@ -35,6 +35,10 @@ class _ByFunctions(LRScheduler):
         for function, attributes in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             if attributes is not None:
                 function.__dict__.update(attributes)
+
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().check_state_dict(state_dict)
+        check_one_each("lr_lambdas", state_dict["lr_lambdas"], self.lr_lambdas)
 
 
 class LambdaLR(_ByFunctions):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from tallow.autograd.graph import note_write
-from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.optim.optimizer import Group, Optimizer
 from tallow.tensor import Tensor
 
@@ -87,6 +88,17 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.__dict__.update(state_dict)
 
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Raise CheckpointError for what is not the state of a scheduler like this one, and change nothing."""
+        own = self.state_dict()
+        problems = [f"  missing     {name}" for name in own if name not in state_dict]
+        problems += [f"  unexpected  {name}" for name in state_dict if name not in own]
+        if problems:
+            raise CheckpointError(
+                f"it is not the state of a {type(self).__name__}\n" + "\n".join(problems),
+                mend="make the scheduler that it was saved from",
+            )
+
 
 class MissingInitialLr(ArgumentError, KeyError):
     """A group without an initial_lr. PyTorch raises KeyError."""
@@ -130,3 +142,9 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
             f"{groups}"
         )
     return [_copied(v) for v in value]
+
+
+def check_one_each(name: str, states: Any, own: Sequence[Any]) -> None:
+    """Refuse the states of another number of parts than there are."""
+    if not isinstance(states, list) or len(states) != len(own):
+        raise CheckpointError(f"{name}: expected a list of {len(own)} states", mend="make it of as many as it had")

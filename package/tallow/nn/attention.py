@@ -26,6 +26,14 @@ def merge_heads(x_BHTK: Tensor) -> Tensor:
     return x_BHTK.transpose(1, 2).reshape(batch, length, heads * width)
 
 
+def key_mask(attention_mask_BS: Tensor) -> Tensor:
+    """What every query may see, from a mask of texts and their padding, True or not 0 where there is text.
+
+    Shapes:  (B, S) -> (B, 1, 1, S), bool
+    """
+    return attention_mask_BS.bool()[:, None, None, :]
+
+
 def causal_attention(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor) -> Tensor:
     """Each of the last T of S positions attends to itself and to all before it. G divides H; T may be less than S.
 

@@ -1,0 +1,390 @@
+"""BERT: an encoder whose positions see each other in both directions, and its heads.
+
+Loads folders of Hugging Face's `BertModel`, `BertForMaskedLM`, `BertForSequenceClassification`,
+`BertForTokenClassification` and `BertForQuestionAnswering`.
+
+Letters: B batch, T positions, D width, H heads, K head width, V vocabulary, N labels.
+
+Source:  Devlin et al. 2018, arXiv:1810.04805; names as in transformers' `modeling_bert.py`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from tallow.creation import arange, zeros
+from tallow.errors import ArgumentError
+from tallow.models.activations import activation_named
+from tallow.models.config import Config
+from tallow.models.pretrained import PretrainedModel
+from tallow.nn import functional as F
+from tallow.nn.attention import key_mask, merge_heads, split_heads
+from tallow.nn.container import ModuleList
+from tallow.nn.dropout import Dropout
+from tallow.nn.embedding import Embedding
+from tallow.nn.linear import Linear
+from tallow.nn.module import Module
+from tallow.nn.normalization import LayerNorm
+from tallow.nn.parameter import Parameter
+from tallow.tensor import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class BertConfig(Config):
+    """The sizes of a BERT, in the names of Hugging Face's `config.json`, which `from_json` reads.
+
+    Attributes:
+        classifier_dropout: before a classifier; None means hidden_dropout_prob.
+        labels: what a classifier tells apart, in the order of its logits; `id2label` in the file.
+    """
+
+    vocab_size: int
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    hidden_act: str = "gelu"
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    initializer_range: float = 0.02
+    layer_norm_eps: float = 1e-12
+    classifier_dropout: float | None = None
+    pad_token_id: int = 0
+    labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
+
+    model_types: ClassVar[tuple[str, ...]] = ("bert",)
+    computed: ClassVar = {
+        "is_decoder": (False,),
+        "add_cross_attention": (False,),
+        "position_embedding_type": ("absolute",),
+        "tie_word_embeddings": (True,),
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        activation_named(self.hidden_act)
+        self.require("pad_token_id", f"an id below {self.vocab_size}", lambda pad: 0 <= pad < self.vocab_size)
+        if self.hidden_size % self.num_attention_heads:
+            raise ArgumentError(
+                f"{type(self).__name__}: {self.num_attention_heads} heads do not divide hidden_size={self.hidden_size}"
+            )
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        names = entries.get("id2label")
+        if isinstance(names, dict):
+            entries["labels"] = tuple(str(names.get(str(i), f"LABEL_{i}")) for i in range(len(names)))
+
+    @property
+    def head_dropout(self) -> float:
+        return self.hidden_dropout_prob if self.classifier_dropout is None else self.classifier_dropout
+
+
+class BertOutput(NamedTuple):
+    """What the model without a head computes.
+
+    Shapes:  last_hidden_state (B, T, D); pooler_output (B, D), or None without a pooler
+    """
+
+    last_hidden_state: Tensor
+    pooler_output: Tensor | None
+
+
+class SpanLogits(NamedTuple):
+    """Where an answer starts and ends.
+
+    Shapes:  each (B, T)
+    """
+
+    start: Tensor
+    end: Tensor
+
+
+class BertEmbeddings(Module):
+    """Of the token, its position and its segment, added."""
+
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        width, factory = config.hidden_size, {"device": device, "dtype": dtype}
+        self.word_embeddings = Embedding(config.vocab_size, width, padding_idx=config.pad_token_id, **factory)
+        self.position_embeddings = Embedding(config.max_position_embeddings, width, **factory)
+        self.token_type_embeddings = Embedding(config.type_vocab_size, width, **factory)
+        self.LayerNorm = LayerNorm(width, config.layer_norm_eps, **factory)
+        self.dropout = Dropout(config.hidden_dropout_prob)
+
+    def forward(self, tokens_BT: Tensor, segments_BT: Tensor | None) -> Tensor:
+        if segments_BT is None:
+            segments_BT = zeros(tokens_BT.shape, dtype=tokens_BT.dtype, device=tokens_BT.device)
+        x_BTD = self.word_embeddings(tokens_BT) + self.token_type_embeddings(segments_BT)
+        return self.dropout(self.LayerNorm(x_BTD + self.position_embeddings(self.positions(tokens_BT))))
+
+    def positions(self, tokens_BT: Tensor) -> Tensor:
+        """Each token's row among the position embeddings, (B, T) or (1, T).
+
+        Raises:  ArgumentError for a text that is longer than the model's context
+        """
+        length, limit = tokens_BT.shape[1], self.position_embeddings.num_embeddings
+        if length > limit:
+            raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", mend="shorten the text")
+        return arange(length, device=tokens_BT.device).unsqueeze(0)
+
+
+class BertSelfAttention(Module):
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.num_heads = config.num_attention_heads
+        self.query = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
+        self.key = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
+        self.value = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
+        self.dropout_p = config.attention_probs_dropout_prob
+
+    def forward(self, x_BTD: Tensor, mask: Tensor | None) -> Tensor:
+        q_BHTK, k_BHTK, v_BHTK = (
+            split_heads(project(x_BTD), self.num_heads) for project in (self.query, self.key, self.value)
+        )
+        dropout = self.dropout_p if self.training else 0.0
+        return merge_heads(F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, mask, dropout))
+
+
+class BertResidual(Module):
+    """LayerNorm(residual + dropout(dense(x)))"""
+
+    def __init__(self, in_features: int, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.dense = Linear(in_features, config.hidden_size, device=device, dtype=dtype)
+        self.LayerNorm = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
+        self.dropout = Dropout(config.hidden_dropout_prob)
+
+    def forward(self, x: Tensor, residual_BTD: Tensor) -> Tensor:
+        return self.LayerNorm(residual_BTD + self.dropout(self.dense(x)))
+
+
+class BertAttention(Module):
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.self = BertSelfAttention(config, device, dtype)
+        self.output = BertResidual(config.hidden_size, config, device, dtype)
+
+    def forward(self, x_BTD: Tensor, mask: Tensor | None) -> Tensor:
+        return self.output(self.self(x_BTD, mask), x_BTD)
+
+
+class BertIntermediate(Module):
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.dense = Linear(config.hidden_size, config.intermediate_size, device=device, dtype=dtype)
+        self.activation = activation_named(config.hidden_act)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return self.activation(self.dense(x_BTD))
+
+
+class BertLayer(Module):
+    """Attention, then a feed-forward part; each is added to its input and then normalised."""
+
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.attention = BertAttention(config, device, dtype)
+        self.intermediate = BertIntermediate(config, device, dtype)
+        self.output = BertResidual(config.intermediate_size, config, device, dtype)
+
+    def forward(self, x_BTD: Tensor, mask: Tensor | None) -> Tensor:
+        x_BTD = self.attention(x_BTD, mask)
+        return self.output(self.intermediate(x_BTD), x_BTD)
+
+
+class BertEncoder(Module):
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.layer = ModuleList(BertLayer(config, device, dtype) for _ in range(config.num_hidden_layers))
+
+    def forward(self, x_BTD: Tensor, mask: Tensor | None) -> Tensor:
+        for layer in self.layer:
+            x_BTD = layer(x_BTD, mask)
+        return x_BTD
+
+
+class BertPooler(Module):
+    """tanh(dense(x)) of the first position, which stands for the text."""
+
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.dense = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return F.tanh(self.dense(x_BTD[:, 0]))
+
+
+class BertPretrainedModel(PretrainedModel):
+    """The base of BERTs with and without heads."""
+
+    config_class = BertConfig
+    base_model_prefix = "bert"
+    heads: ClassVar[tuple[str, ...]] = ("cls.", "classifier.", "qa_outputs.")
+    base_class: ClassVar[type[BertModel]]
+
+    def add_base_model(self, device: Any, dtype: Any, *, add_pooling_layer: bool = False) -> None:
+        """Give a model with a head its encoder, under the name it has in checkpoints."""
+        base = self.base_class(self.config, device, dtype, add_pooling_layer=add_pooling_layer)
+        self.add_module(self.base_model_prefix, base)
+
+    @property
+    def base_model(self) -> BertModel:
+        return getattr(self, self.base_model_prefix)
+
+    def is_superfluous(self, name: str) -> bool:
+        pooler = (f"{self.base_model_prefix}.pooler.", "pooler.")
+        return name.startswith((*self.heads, *pooler)) or name.endswith((".position_ids", ".token_type_ids"))
+
+
+class BertModel(BertPretrainedModel):
+    """The encoder without a head.
+
+    Args:
+        config: the sizes.
+        add_pooling_layer: with the pooler, which classifiers of whole texts use.
+        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
+
+    Example:
+        model = BertModel.from_pretrained("bert-base-uncased")
+        model(tl.tensor([[101, 7592, 102]])).last_hidden_state
+    """
+
+    embeddings_class: ClassVar[type[BertEmbeddings]] = BertEmbeddings
+
+    def __init__(
+        self, config: BertConfig, device: Any = "cpu", dtype: Any = None, *, add_pooling_layer: bool = True
+    ) -> None:
+        super().__init__(config)
+        self.embeddings = self.embeddings_class(config, device, dtype)
+        self.encoder = BertEncoder(config, device, dtype)
+        self.pooler = BertPooler(config, device, dtype) if add_pooling_layer else None
+        self.reset_parameters()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> BertOutput:
+        """Encode texts.
+
+        Args:
+            attention_mask: 1 or True for what is text, 0 or False for padding; all is text if None.
+            token_type_ids: 0 for the first, 1 for the second segment; all 0 if None.
+
+        Shapes:  all (B, T), of integers
+        """
+        mask = None if attention_mask is None else key_mask(attention_mask)
+        x_BTD = self.encoder(self.embeddings(input_ids, token_type_ids), mask)
+        return BertOutput(x_BTD, None if self.pooler is None else self.pooler(x_BTD))
+
+
+BertPretrainedModel.base_class = BertModel
+
+
+class BertPredictionTransform(Module):
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.dense = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
+        self.activation = activation_named(config.hidden_act)
+        self.LayerNorm = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return self.LayerNorm(self.activation(self.dense(x_BTD)))
+
+
+class BertPredictions(Module):
+    """Logits of the vocabulary by the word embeddings themselves, and a bias of their own."""
+
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.transform = BertPredictionTransform(config, device, dtype)
+        self.bias = Parameter(zeros(config.vocab_size, device=device, dtype=dtype))
+
+    def forward(self, x_BTD: Tensor, embeddings_VD: Tensor) -> Tensor:
+        return F.linear(self.transform(x_BTD), embeddings_VD, self.bias)
+
+
+class BertMaskedLMHead(Module):
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.predictions = BertPredictions(config, device, dtype)
+
+
+class BertForMaskedLM(BertPretrainedModel):
+    """Guesses the tokens behind [MASK]: logits (B, T, V).
+
+    Args:    as BertModel
+    """
+
+    def __init__(self, config: BertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.add_base_model(device, dtype)
+        self.cls = BertMaskedLMHead(config, device, dtype)
+        self.reset_parameters()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        x_BTD = self.base_model(input_ids, attention_mask, token_type_ids).last_hidden_state
+        return self.cls.predictions(x_BTD, self.base_model.embeddings.word_embeddings.weight)
+
+
+class BertForSequenceClassification(BertPretrainedModel):
+    """Labels whole texts: logits (B, N), in the order of `config.labels`.
+
+    Args:    as BertModel
+    """
+
+    def __init__(self, config: BertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.add_base_model(device, dtype, add_pooling_layer=True)
+        self.dropout = Dropout(config.head_dropout)
+        self.classifier = Linear(config.hidden_size, len(config.labels), device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        return self.classifier(self.dropout(self.base_model(input_ids, attention_mask, token_type_ids).pooler_output))
+
+
+class BertForTokenClassification(BertPretrainedModel):
+    """Labels every token: logits (B, T, N), in the order of `config.labels`.
+
+    Args:    as BertModel
+    """
+
+    def __init__(self, config: BertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.add_base_model(device, dtype)
+        self.dropout = Dropout(config.head_dropout)
+        self.classifier = Linear(config.hidden_size, len(config.labels), device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        return self.classifier(
+            self.dropout(self.base_model(input_ids, attention_mask, token_type_ids).last_hidden_state)
+        )
+
+
+class BertForQuestionAnswering(BertPretrainedModel):
+    """Finds where an answer starts and ends: logits (B, T) of either.
+
+    Args:    as BertModel
+    """
+
+    def __init__(self, config: BertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.add_base_model(device, dtype)
+        self.qa_outputs = Linear(config.hidden_size, 2, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> SpanLogits:
+        x_BTD = self.base_model(input_ids, attention_mask, token_type_ids).last_hidden_state
+        return SpanLogits(*self.qa_outputs(x_BTD).unbind(-1))

@@ -1,0 +1,134 @@
+"""What the configs of models share: reading a `config.json`, and refusing what the model does not compute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from tallow.errors import ArgumentError, CheckpointError
+from tallow.io.json_object import parse_object
+
+CONFIG = "config.json"
+MAX_DEPTH = 8
+
+# Entries of any config.json that change nothing a model computes: where it comes from, how it is to be served, what its
+# outputs are called, and the settings of generation that old versions of transformers kept here.
+# fmt: off
+NEUTRAL = frozenset({
+    "_name_or_path", "architectures", "model_type", "transformers_version", "torch_dtype", "dtype", "auto_map",
+    "finetuning_task", "task_specific_params", "language", "license_name", "gradient_checkpointing",
+    "_attn_implementation", "attn_implementation", "use_cache", "output_past", "output_attentions",
+    "output_hidden_states", "return_dict", "torchscript", "use_bfloat16", "tf_legacy_loss",
+    "chunk_size_feed_forward", "pruned_heads", "tokenizer_class", "prefix", "problem_type", "id2label", "label2id",
+    "initializer_range", "initializer_factor", "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id",
+    "cls_token_id", "mask_token_id", "unk_token_id", "decoder_start_token_id", "forced_bos_token_id",
+    "forced_eos_token_id", "begin_suppress_tokens", "suppress_tokens", "max_length", "min_length", "do_sample",
+    "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p",
+    "typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size",
+    "bad_words_ids", "num_return_sequences", "output_scores", "return_dict_in_generate", "remove_invalid_values",
+    "exponential_decay_length_penalty",
+})
+# fmt: on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The base of models' configs, which are frozen dataclasses in the names of Hugging Face's `config.json`.
+
+    Every field is checked: integers are positive, but for ids of tokens; numbers are finite and not negative.
+
+    Attributes:
+        model_types: the values of `model_type` that the config reads.
+        computed: entries that would change the numbers, and the values of them that the model computes.
+        neutral: entries, beside those of any model, that change nothing.
+    """
+
+    model_types: ClassVar[tuple[str, ...]]
+    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    neutral: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            kind, _, optional = str(field.type).partition(" | ")
+            value = getattr(self, field.name)
+            if kind not in KINDS or (optional and value is None):
+                continue
+            expected, holds = KINDS["token id" if field.name.endswith("_token_id") and kind == "int" else kind]
+            self.require(field.name, expected, holds)
+
+    def require(self, name: str, expected: str, holds: Callable[[Any], bool]) -> None:
+        """Raises:  ArgumentError where the field `name` does not hold what is expected"""
+        value = getattr(self, name)
+        if not holds(value):
+            raise ArgumentError(f"{type(self).__name__}: {name}={value!r}", mend=f"it is {expected}")
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        """Bring the spellings of older and newer versions of transformers to the names of the fields, in place."""
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> Self:
+        """Read a `config.json`.
+
+        Raises:  CheckpointError when it is not JSON, is another model's, lacks a size, or has entries that would change
+                 the numbers and that the model does not compute, all at once
+        """
+        return cls.from_entries(read_entries(path), str(path))
+
+    @classmethod
+    def from_entries(cls, entries: Mapping[str, Any], source: str) -> Self:
+        """The config of the entries of a `config.json`, as `from_json`; `source` names it in errors."""
+        entries = dict(entries)
+        if entries.get("model_type", cls.model_types[0]) not in cls.model_types:
+            raise CheckpointError(
+                f"{source}: model_type is {entries['model_type']!r}; {cls.__name__} reads {', '.join(cls.model_types)}",
+                mend="load it as the model it is; tallow.models.AutoModel finds out which",
+            )
+        cls.prepare(entries)
+        known = {field.name for field in fields(cls)}
+        ignored = NEUTRAL | cls.neutral
+        foreign = []
+        for name, value in entries.items():
+            if name in cls.computed:
+                if value not in cls.computed[name]:
+                    values = " or ".join(repr(v) for v in cls.computed[name])
+                    foreign.append(f"  {name} is {value!r}; the model computes {values}")
+            elif name not in known and name not in ignored and value is not None:
+                foreign.append(f"  {name} is {value!r}; the model does not know it")
+        if foreign:
+            mend = "an entry that is of no account to the numbers can be taken out of the file"
+            raise CheckpointError("\n".join([f"{source} asks for what {cls.__name__} does not have", *foreign]), mend)
+        given = {name: value for name, value in entries.items() if name in known and value is not None}
+        missing = [field.name for field in fields(cls) if field.default is MISSING and field.name not in given]
+        if missing:
+            raise CheckpointError(f"{source}: it lacks {', '.join(missing)}", mend=f"take the model's own {CONFIG}")
+        try:
+            return cls(**given)
+        except ArgumentError as error:
+            raise CheckpointError(f"{source}: {error}") from error
+
+
+def read_entries(path: str | Path) -> dict[str, Any]:
+    """The entries of a `config.json`.  Raises: CheckpointError when it is missing or not JSON"""
+    try:
+        text = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path} does not exist", mend="pass a model's folder, with its config.json") from error
+    return parse_object(text, str(path), max_depth=MAX_DEPTH)
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < math.inf
+
+
+# Written as the annotations are.
+KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "int": ("a positive integer", lambda value: type(value) is int and value > 0),
+    "token id": ("an integer", lambda value: type(value) is int),
+    "float": ("a finite number, not negative", _is_finite),
+    "bool": ("True or False", lambda value: type(value) is bool),
+    "str": ("a string", lambda value: type(value) is str),
+}

@@ -1,0 +1,163 @@
+"""RoBERTa and XLM-RoBERTa: BERT's encoder, whose positions are counted from the padding's id on; and its heads.
+
+Loads folders of Hugging Face's `RobertaModel`, `RobertaForMaskedLM`, `RobertaForSequenceClassification`,
+`RobertaForTokenClassification`, `RobertaForQuestionAnswering`, and of the same with `XLM` before their names.
+
+Letters: B batch, T positions, D width, V vocabulary, N labels.
+
+Source:  Liu et al. 2019, arXiv:1907.11692; Conneau et al. 2019, arXiv:1911.02116; names as in transformers'
+         `modeling_roberta.py`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tallow.creation import zeros
+from tallow.errors import ArgumentError
+from tallow.models.bert import (
+    BertConfig,
+    BertEmbeddings,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+    BertModel,
+    BertPretrainedModel,
+)
+from tallow.nn import functional as F
+from tallow.nn.dropout import Dropout
+from tallow.nn.embedding import Embedding
+from tallow.nn.linear import Linear
+from tallow.nn.module import Module
+from tallow.nn.normalization import LayerNorm
+from tallow.nn.parameter import Parameter
+from tallow.tensor import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobertaConfig(BertConfig):
+    """The sizes of a RoBERTa, as BertConfig.
+
+    Attributes:
+        max_position_embeddings: the longest text and the rows before its first, `pad_token_id` + 1 of them.
+    """
+
+    pad_token_id: int = 1
+
+    model_types: ClassVar[tuple[str, ...]] = ("roberta", "xlm-roberta")
+
+
+class RobertaEmbeddings(BertEmbeddings):
+    """As BERT's, but for the positions: `pad_token_id` + 1 for the first token; paddings have `pad_token_id`."""
+
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__(config, device, dtype)
+        self.padding_idx = config.pad_token_id
+        self.position_embeddings = Embedding(
+            config.max_position_embeddings, config.hidden_size, config.pad_token_id, device=device, dtype=dtype
+        )
+
+    def positions(self, tokens_BT: Tensor) -> Tensor:
+        length, limit = tokens_BT.shape[1], self.position_embeddings.num_embeddings - self.padding_idx - 1
+        if length > limit:
+            raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", mend="shorten the text")
+        is_text_BT = tokens_BT.ne(self.padding_idx).long()
+        return is_text_BT.cumsum(1) * is_text_BT + self.padding_idx
+
+
+class RobertaPretrainedModel(BertPretrainedModel):
+    """The base of RoBERTas with and without heads."""
+
+    config_class = RobertaConfig
+    base_model_prefix = "roberta"
+    heads = ("lm_head.", "classifier.", "qa_outputs.")
+
+
+class RobertaModel(RobertaPretrainedModel, BertModel):
+    """The encoder without a head.
+
+    Args:    as BertModel
+    """
+
+    embeddings_class = RobertaEmbeddings
+
+
+RobertaPretrainedModel.base_class = RobertaModel
+
+
+class RobertaLMHead(Module):
+    """Logits of the vocabulary by the word embeddings themselves, and a bias of their own."""
+
+    def __init__(self, config: RobertaConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.dense = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
+        self.layer_norm = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
+        self.bias = Parameter(zeros(config.vocab_size, device=device, dtype=dtype))
+
+    def forward(self, x_BTD: Tensor, embeddings_VD: Tensor) -> Tensor:
+        return F.linear(self.layer_norm(F.gelu(self.dense(x_BTD))), embeddings_VD, self.bias)
+
+
+class RobertaForMaskedLM(RobertaPretrainedModel):
+    """Guesses the tokens behind <mask>: logits (B, T, V).
+
+    Args:    as BertModel
+    """
+
+    def __init__(self, config: RobertaConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.add_base_model(device, dtype)
+        self.lm_head = RobertaLMHead(config, device, dtype)
+        self.reset_parameters()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        x_BTD = self.base_model(input_ids, attention_mask, token_type_ids).last_hidden_state
+        return self.lm_head(x_BTD, self.base_model.embeddings.word_embeddings.weight)
+
+
+class RobertaClassificationHead(Module):
+    """Of the first position, which stands for the text."""
+
+    def __init__(self, config: RobertaConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.dense = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
+        self.dropout = Dropout(config.head_dropout)
+        self.out_proj = Linear(config.hidden_size, len(config.labels), device=device, dtype=dtype)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        x_BD = F.tanh(self.dense(self.dropout(x_BTD[:, 0])))
+        return self.out_proj(self.dropout(x_BD))
+
+
+class RobertaForSequenceClassification(RobertaPretrainedModel):
+    """Labels whole texts: logits (B, N), in the order of `config.labels`.
+
+    Args:    as BertModel
+    """
+
+    def __init__(self, config: RobertaConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.add_base_model(device, dtype)
+        self.classifier = RobertaClassificationHead(config, device, dtype)
+        self.reset_parameters()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        return self.classifier(self.base_model(input_ids, attention_mask, token_type_ids).last_hidden_state)
+
+
+class RobertaForTokenClassification(RobertaPretrainedModel, BertForTokenClassification):
+    """Labels every token: logits (B, T, N), in the order of `config.labels`.
+
+    Args:    as BertModel
+    """
+
+
+class RobertaForQuestionAnswering(RobertaPretrainedModel, BertForQuestionAnswering):
+    """Finds where an answer starts and ends: logits (B, T) of either.
+
+    Args:    as BertModel
+    """

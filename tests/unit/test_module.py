@@ -397,3 +397,15 @@ def test_init_fills_and_refuses() -> None:
         init.xavier_normal_(tl.empty(3))
     with pytest.raises(ValueError, match="no gain"):
         init.calculate_gain("step")
+
+
+def test_forward_t_is_in_the_mode_of_the_call_and_leaves_every_part_in_its_own() -> None:
+    model = Sequential(Linear(2, 2), Dropout(0.5), Sequential(Dropout(0.9)))
+    model[2].eval()
+    x = tl.ones(50, 2)
+    tl.manual_seed(0)
+    assert (model.forward_t(x, train=True) == 0).any()
+    assert (model.forward_t(x, train=False) == model[0](x)).all()
+    with pytest.raises(ShapeError):
+        model.forward_t(tl.ones(3), train=False)
+    assert [module.training for module in model.modules()] == [True, True, True, False, False]

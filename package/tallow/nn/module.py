@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from tallow import devices, dtypes
-from tallow.autograd.graph import note_write
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, DeviceError, MissingNameError
+from tallow.errors import ArgumentError, ArgumentTypeError, MissingNameError
 from tallow.nn.parameter import Buffer, Parameter
+from tallow.nn.state import IncompatibleKeys, load_state
 from tallow.tensor import RemovableHandle, Tensor, wrap
 
 M = TypeVar("M", bound="Module")
-
-
-class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict(strict=False)` did not find in the state dict, and what it had no use for."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
 
 
 class Module:
@@ -259,6 +252,19 @@ class Module:
     def eval(self: M) -> M:
         return self.train(False)
 
+    def forward_t(self, input: Any, train: bool) -> Any:
+        """Call this module in training or evaluation mode, whatever mode each part is in; they have that again after.
+
+        Source: candle's `ModuleT::forward_t`, which modules have there in place of a mode.
+        """
+        modes = [(module, module.training) for module in self.modules()]
+        self.train(train)
+        try:
+            return self(input)
+        finally:
+            for module, mode in modes:
+                module.training = mode
+
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
@@ -359,24 +365,7 @@ class Module:
         Raises:  CheckpointError with every name that is missing, unexpected or of another shape
         """
         own = self.state_dict(keep_vars=True)
-        for name, value in state_dict.items():
-            if not isinstance(value, Tensor):
-                raise ArgumentTypeError(f"{source}: {name!r} is {type(value).__name__}, not a Tensor")
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own]
-        misshapen = [name for name in own if name in state_dict and state_dict[name].shape != own[name].shape]
-        if misshapen or (strict and (missing or unexpected)):
-            lines = [f"{source} does not fit {self._summary()}"]
-            lines += [f"  missing      {name}" for name in missing if strict]
-            lines += [f"  unexpected   {name}" for name in unexpected if strict]
-            for name in misshapen:
-                theirs, ours = tuple(state_dict[name].shape), tuple(own[name].shape)
-                lines.append(f"  wrong shape  {name}: file {theirs}, model {ours}")
-            raise CheckpointError("\n".join(lines), mend="make the model with the sizes the weights were saved with")
-        for name, tensor in own.items():
-            if name in state_dict:
-                _take(tensor, state_dict[name], assign)
-        return IncompatibleKeys(missing, unexpected)
+        return load_state(own, state_dict, strict=strict, assign=assign, source=source, target=self._summary())
 
     def _summary(self) -> str:
         """One line that names this module in an error."""
@@ -437,16 +426,6 @@ class Module:
 
     def _children_to_show(self) -> list[tuple[str, str]]:
         return [(name, repr(module)) for name, module in self._modules.items()]
-
-
-def _take(tensor: Tensor, value: Tensor, assign: bool) -> None:
-    if assign:
-        tensor.array = value.array
-        return
-    if tensor.device.type == "meta":
-        raise DeviceError("load_state_dict: the module is on device 'meta', without memory", mend="pass assign=True")
-    tensor.array[...] = devices.move(dtypes.cast(value.array, tensor.dtype), tensor.device)
-    note_write(tensor)
 
 
 def _join(prefix: str, name: str) -> str:

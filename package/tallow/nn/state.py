@@ -1,0 +1,67 @@
+"""Taking values over by name, everything or nothing: what `Module.load_state_dict` and `VarMap.load` share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tallow import devices, dtypes
+from tallow.autograd.graph import note_write
+from tallow.errors import ArgumentTypeError, CheckpointError, DeviceError
+from tallow.tensor import Tensor
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict(strict=False)` did not find in the state dict, and what it had no use for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+def load_state(
+    own: Mapping[str, Tensor],
+    state: Mapping[str, Tensor],
+    *,
+    strict: bool = True,
+    assign: bool = False,
+    source: str,
+    target: str,
+) -> IncompatibleKeys:
+    """Give the tensors of `own` the values of `state`.
+
+    Args:
+        strict: missing and unexpected names are errors; if not, they are returned.
+        assign: use the memory of `state` instead of copying; dtype and device become those of `state`.
+        source: where the values come from, for error messages.
+        target: what they are to fit.
+
+    Raises:  CheckpointError with every name that is missing, unexpected or of another shape; nothing has changed then
+    """
+    for name, value in state.items():
+        if not isinstance(value, Tensor):
+            raise ArgumentTypeError(f"{source}: {name!r} is {type(value).__name__}, not a Tensor")
+    missing = [name for name in own if name not in state]
+    unexpected = [name for name in state if name not in own]
+    misshapen = [name for name in own if name in state and state[name].shape != own[name].shape]
+    if misshapen or (strict and (missing or unexpected)):
+        lines = [f"{source} does not fit {target}"]
+        lines += [f"  missing      {name}" for name in missing if strict]
+        lines += [f"  unexpected   {name}" for name in unexpected if strict]
+        for name in misshapen:
+            theirs, ours = tuple(state[name].shape), tuple(own[name].shape)
+            lines.append(f"  wrong shape  {name}: file {theirs}, model {ours}")
+        raise CheckpointError("\n".join(lines), mend="make the model with the sizes the weights were saved with")
+    for name, tensor in own.items():
+        if name in state:
+            _take(tensor, state[name], assign)
+    return IncompatibleKeys(missing, unexpected)
+
+
+def _take(tensor: Tensor, value: Tensor, assign: bool) -> None:
+    if assign:
+        tensor.array = value.array
+        return
+    if tensor.device.type == "meta":
+        raise DeviceError("load_state_dict: the module is on device 'meta', without memory", mend="pass assign=True")
+    tensor.array[...] = devices.move(dtypes.cast(value.array, tensor.dtype), tensor.device)
+    note_write(tensor)

@@ -127,6 +127,7 @@ globals().update(OFFERED["tl"])
 
 LATER = {  # imported when they are first asked for
     "cuda": "tallow.cuda",
+    "data": "tallow.data",
     "generation": "tallow.generation",
     "io": "tallow.io",
     "load": "tallow.io:load",
@@ -137,6 +138,7 @@ LATER = {  # imported when they are first asked for
     "save": "tallow.io:save",
     "save_checkpoint": "tallow.io:save_checkpoint",
     "text": "tallow.text",
+    "utils": "tallow.utils",
 }
 __all__ += list(OFFERED["tl"])
 __all__ += list(LATER)

@@ -16,6 +16,8 @@ ported code keep working:
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
     ├── MissingNameError    AttributeError    a name of PyTorch's that tallow does not have
     ├── KernelUnavailable   RuntimeError      no kernel takes these arguments
+    ├── WorkerError         RuntimeError      a worker process that died, or took too long
+    ├── DatasetError        RuntimeError      data that is missing, truncated or malformed; a ValueError as well
     ├── CheckpointError     RuntimeError      a file that is truncated, malformed or does not fit; a ValueError as well
     └── TokenizerError      ValueError        a tokenizer file, or a text, that cannot be used
 """
@@ -80,6 +82,14 @@ class MissingNameError(TallowError, AttributeError):
 
 class KernelUnavailable(TallowError, RuntimeError):
     """No kernel takes these arguments on this device."""
+
+
+class WorkerError(TallowError, RuntimeError):
+    """A worker process that died, or took too long."""
+
+
+class DatasetError(TallowError, RuntimeError, ValueError):
+    """Data that is missing, truncated or malformed."""
 
 
 class CheckpointError(TallowError, RuntimeError, ValueError):

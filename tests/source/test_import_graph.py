@@ -39,7 +39,7 @@ LAYERS = (
         "random",
         "special",
     ),
-    ("nn", "optim", "data", "text", "audio", "io"),
+    ("nn", "optim", "data", "text", "audio", "io", "utils"),
     ("models", "generation", "hub"),
     ("tallow",),
     ("keras", "cli", "__main__"),
@@ -47,11 +47,13 @@ LAYERS = (
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
 # Packages of the extras, which a user may lack; they are imported where they are used.
-OPTIONAL = {"huggingface_hub", "matplotlib", "soundfile", "soxr"}
+OPTIONAL = {"huggingface_hub", "matplotlib", "pooch", "soundfile", "soxr"}
 
 # Every other import inside a function: (module, what it imports) -> why it waits.
 LATE = {
     ("tallow.kernels.library", "tallow.kernels.bindings"): "the bindings look up functions in the library just loaded",
+    ("tallow.data.dataloader", "tallow.data.processes"): "only where there are workers; a browser has no processes",
+    ("tallow.data.dataloader", "multiprocessing"): "only where there are workers",
 }
 
 

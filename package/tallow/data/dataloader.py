@@ -1,0 +1,246 @@
+"""DataLoader, as torch.utils.data: batches of a dataset's samples, one after the other."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+from typing import Any, Generic, TypeVar
+
+from tallow.data.collate import default_collate, default_convert
+from tallow.data.dataset import IterableDataset
+from tallow.data.fetch import Plan
+from tallow.data.iterator import LoaderIterator, LocalIterator
+from tallow.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.random import Generator
+
+T_co = TypeVar("T_co", covariant=True)
+FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+HAS_PROCESSES = sys.platform not in ("emscripten", "wasi")
+
+
+class _Unending(Sampler[None]):
+    """Stands for the indices of an iterable dataset, which has none; the dataset itself says when it ends."""
+
+    def __iter__(self) -> Iterator[None]:
+        return repeat(None)
+
+
+class DataLoader(Generic[T_co]):
+    """Iterates over the batches of a dataset, as torch.utils.data.DataLoader.
+
+    Args:
+        dataset: has `__getitem__` and `__len__`, or is an `IterableDataset`.
+        batch_size: samples in a batch; None gives them one by one, as they are.
+        shuffle: take the samples in another random order each time.
+        sampler: the order of the samples, an iterable of indices.
+        batch_sampler: the batches, an iterable of lists of indices.
+        num_workers: how many processes load batches in advance; 0 loads each when it is asked for, in this process.
+            A browser tab has no processes: there, more than 0 is a warning and loads as 0 does.
+        collate_fn: makes the batch from the list of its samples.
+        pin_memory: taken for PyTorch's sake; memory is not pinned.
+        drop_last: leave out a last batch that is smaller.
+        timeout: in seconds, how long to wait for a batch from a worker; 0 waits as long as it takes.
+        worker_init_fn: called first in each worker, with its number.
+        multiprocessing_context: how workers start, a name ("fork", "spawn", "forkserver") or a context.
+        generator: draws the random order, and the seed that workers get, plus their number. Its state, saved before an
+            iteration and set again, gives the same iteration again.
+        prefetch_factor: batches that each worker loads in advance; 2 by default.
+        persistent_workers: keep the workers when an iteration ends, for the next.
+        pin_memory_device: taken for PyTorch's sake.
+        in_order: False gives batches of workers as they come.
+
+    Raises:  ArgumentError for arguments that exclude each other; when iterating, what the dataset raises (from a
+        worker, with its traceback in the message), and WorkerError if a worker dies or takes too long
+
+    Example:
+        >>> import tallow as tl
+        >>> loader = DataLoader(tl.data.TensorDataset(tl.arange(5), tl.arange(5) ** 2), batch_size=3)
+        >>> for x, y in loader:
+        ...     print(x.tolist(), y.tolist())
+        [0, 1, 2] [0, 1, 4]
+        [3, 4] [9, 16]
+    """
+
+    _initialized = False
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[Any] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], object] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers)
+        _check_sampling(dataset, batch_size, shuffle, sampler, batch_sampler, drop_last)
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.in_order = in_order
+        self.generator = generator
+        self.persistent_workers = persistent_workers
+        self.batch_size = batch_size if batch_sampler is None else None
+        self.drop_last = drop_last
+        self.sampler = sampler if sampler is not None else _default_sampler(dataset, shuffle, generator)
+        if batch_sampler is None and batch_size is not None:
+            batch_sampler = BatchSampler(self.sampler, batch_size, drop_last)
+        self.batch_sampler = batch_sampler
+        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+        self.reported_length: int | None = None  # of an iterable dataset, once it was asked for
+        self._iterator: Any = None  # the one with workers, where they are kept
+        self._initialized = True
+        if num_workers:
+            _check_processors(num_workers)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._initialized and name in FIXED:
+            raise ArgumentError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context: Any) -> None:
+        if context is not None and not self.num_workers:
+            raise ArgumentError("multiprocessing_context can only be used with multi-process loading (num_workers > 0)")
+        self._context = context if context is None or not HAS_PROCESSES else _as_context(context)
+
+    @property
+    def index_sampler(self) -> Iterable[Any]:
+        """What one step of the iteration takes: lists of indices, or single ones if there are no batches."""
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(self.dataset, self.batch_sampler is not None, self.collate_fn, self.drop_last)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.num_workers:
+            if self.timeout:
+                raise ArgumentError(f"DataLoader: timeout={self.timeout} needs num_workers > 0")
+            return LocalIterator(self)
+        if not HAS_PROCESSES:
+            warnings.warn(
+                f"DataLoader: there are no processes on {sys.platform}: num_workers={self.num_workers} is taken as 0",
+                stacklevel=2,
+            )
+            return LocalIterator(self)
+        return self._process_iterator()
+
+    def _process_iterator(self) -> LoaderIterator:
+        from tallow.data.processes import ProcessIterator  # multiprocessing, which a browser does not have
+
+        if not self.persistent_workers:
+            return ProcessIterator(self)
+        if self._iterator is not None and self._iterator.alive:
+            self._iterator.restart()
+        else:
+            self._iterator = ProcessIterator(self)
+        return self._iterator
+
+    def __len__(self) -> int:
+        """The number of batches; of an iterable dataset, by what the dataset says of its own length."""
+        if not isinstance(self.dataset, IterableDataset):
+            return len(self.index_sampler)  # type: ignore[arg-type]  # PyTorch's error, if it has none
+        self.reported_length = samples = len(self.dataset)  # type: ignore[arg-type]
+        if self.batch_size is None:
+            return samples
+        return samples // self.batch_size if self.drop_last else math.ceil(samples / self.batch_size)
+
+
+def _check_worker_options(workers: int, timeout: float, prefetch_factor: int | None, persistent: bool) -> None:
+    if workers < 0:
+        raise ArgumentError(
+            f"DataLoader: num_workers option should be non-negative, got {workers}",
+            mend="use num_workers=0 to load in this process",
+        )
+    if timeout < 0:
+        raise ArgumentError(f"DataLoader: timeout option should be non-negative, got {timeout}")
+    if not workers and prefetch_factor is not None:
+        raise ArgumentError(
+            "DataLoader: prefetch_factor option could only be specified in multiprocessing: num_workers > 0"
+        )
+    if prefetch_factor is not None and prefetch_factor < 1:
+        raise ArgumentError(f"DataLoader: prefetch_factor option should be positive, got {prefetch_factor}")
+    if persistent and not workers:
+        raise ArgumentError("DataLoader: persistent_workers option needs num_workers > 0")
+
+
+def _check_sampling(
+    dataset: Any, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, drop_last: bool
+) -> None:
+    if isinstance(dataset, IterableDataset):
+        given = {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}
+        for name, value in given.items():
+            if value is not None:
+                raise ArgumentError(
+                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
+                )
+    if sampler is not None and shuffle:
+        raise ArgumentError("DataLoader: sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        raise ArgumentError(
+            "DataLoader: batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+        )
+    if batch_sampler is None and batch_size is None and drop_last:
+        raise ArgumentError(
+            "DataLoader: batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+        )
+
+
+def _default_sampler(dataset: Any, shuffle: bool | None, generator: Generator | None) -> Sampler[Any]:
+    if isinstance(dataset, IterableDataset):
+        return _Unending()
+    return RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+
+
+def _check_processors(workers: int) -> None:
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if HAS_PROCESSES and available is not None and workers > available:
+        warnings.warn(
+            f"This DataLoader will create {workers} worker processes in total. Our suggested max number of worker in "
+            f"current system is {available}; more may be slow, or freeze it.",
+            stacklevel=3,
+        )
+
+
+def _as_context(context: Any) -> Any:
+    import multiprocessing  # 10 ms, and only where there are workers
+
+    if isinstance(context, str):
+        known = multiprocessing.get_all_start_methods()
+        if context not in known:
+            raise ArgumentError(
+                f"multiprocessing_context should specify a valid start method in {known}, got {context!r}"
+            )
+        return multiprocessing.get_context(context)
+    if not isinstance(context, multiprocessing.context.BaseContext):
+        raise ArgumentTypeError(
+            f"multiprocessing_context should be a context or the name of a start method, got {type(context).__name__}"
+        )
+    return context

@@ -1,0 +1,267 @@
+"""Datasets, as torch.utils.data: what a `DataLoader` takes its samples from."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
+from tallow.functions.sampling import randperm
+from tallow.random import Generator
+from tallow.tensor import Tensor, wrap
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Dataset(Generic[T_co]):
+    """Samples by index or key, as torch.utils.data.Dataset.
+
+    A subclass has `__getitem__`, and `__len__` for the samplers. It may have `__getitems__` too, which takes the
+    indices of a batch and returns the list of its samples.
+    """
+
+    def __getitem__(self, index: Any) -> T_co:
+        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__")
+
+    def __add__(self, other: Dataset[Any]) -> ConcatDataset[Any]:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[T_co], Iterable[T_co]):
+    """Samples one after the other, as torch.utils.data.IterableDataset.
+
+    A subclass has `__iter__`. Each worker process of a `DataLoader` iterates over a copy of its own: ask
+    `get_worker_info()` which share of the samples it is to take, or every worker yields them all.
+    """
+
+    def __add__(self, other: Dataset[Any]) -> ChainDataset[Any]:  # type: ignore[override]  # as PyTorch's
+        return ChainDataset([self, other])
+
+
+class Samples(Sequence[T_co]):
+    """The samples of a dataset at `indices`; what `__getitems__` returns where a whole batch can be made at once.
+
+    Args:
+        collate: makes of the indices what `default_collate` would make of the samples.
+    """
+
+    def __init__(self, dataset: Any, indices: Sequence[int], collate: Callable[[Sequence[int]], Any]) -> None:
+        self._dataset = dataset
+        self._indices = indices
+        self._collate = collate
+
+    def collate(self) -> Any:
+        return self._collate(self._indices)
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __getitem__(self, position: Any) -> Any:
+        if isinstance(position, slice):
+            return [self._dataset[index] for index in self._indices[position]]
+        return self._dataset[self._indices[position]]
+
+
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
+    """The rows of tensors: sample i is (tensors[0][i], tensors[1][i], ...).
+
+    Shapes:  tensors (N, ...) each
+    Raises:  ShapeError if they differ in N
+    """
+
+    def __init__(self, *tensors: Tensor) -> None:
+        if len({tensor.size(0) for tensor in tensors}) > 1:
+            raise ShapeError(
+                f"TensorDataset: size mismatch between tensors: {[tuple(tensor.shape) for tensor in tensors]}; "
+                "expected the same first dimension"
+            )
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(tensor[index] for tensor in self.tensors)
+
+    def __getitems__(self, indices: Sequence[int]) -> Samples[tuple[Tensor, ...]]:
+        return Samples(self, indices, self._rows)
+
+    def _rows(self, indices: Sequence[int]) -> list[Tensor]:
+        rows = wrap(np.asarray(indices, np.int64))
+        return [tensor[rows] for tensor in self.tensors]
+
+    def __len__(self) -> int:
+        return self.tensors[0].size(0)
+
+
+class StackDataset(Dataset[Any]):
+    """Datasets of the same length side by side: samples are tuples of theirs, or dicts if they are passed by keyword.
+
+    Raises:  ArgumentError for none, both kinds, or different lengths
+    """
+
+    datasets: tuple[Any, ...] | dict[str, Any]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args and kwargs:
+            raise ArgumentError("StackDataset takes datasets by position (for tuples) or by keyword (for dicts)")
+        self.datasets = args or kwargs
+        lengths = [len(dataset) for dataset in (*args, *kwargs.values())]
+        if not lengths:
+            raise ArgumentError("StackDataset: at least one dataset should be passed")
+        if len(set(lengths)) > 1:
+            raise ArgumentError(f"StackDataset: size mismatch between datasets: {lengths}")
+        self._length = lengths[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: dataset[index] for name, dataset in self.datasets.items()}
+        return tuple(dataset[index] for dataset in self.datasets)
+
+    def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
+        if isinstance(self.datasets, dict):
+            columns = [get_items(dataset, indices) for dataset in self.datasets.values()]
+            return [dict(zip(self.datasets, row, strict=True)) for row in zip(*columns, strict=True)]
+        return list(zip(*(get_items(dataset, indices) for dataset in self.datasets), strict=True))
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def get_items(dataset: Any, indices: Sequence[Any]) -> Sequence[Any]:
+    """The samples at `indices`, all at once if the dataset has `__getitems__`.
+
+    Raises:  ArgumentError if that returns another number of samples
+    """
+    get = getattr(dataset, "__getitems__", None)
+    if not callable(get):
+        return [dataset[index] for index in indices]
+    items = get(indices)
+    if len(items) != len(indices):
+        raise ArgumentError(
+            f"{type(dataset).__name__}.__getitems__: nested dataset's output size mismatch: expected {len(indices)} "
+            f"samples, got {len(items)}"
+        )
+    return items
+
+
+class ConcatDataset(Dataset[T_co]):
+    """Datasets one after the other. `cumulative_sizes` holds where each ends.
+
+    Raises:  ArgumentError for none; ArgumentTypeError for an `IterableDataset`
+    """
+
+    datasets: list[Any]
+    cumulative_sizes: list[int]
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ArgumentError("ConcatDataset: datasets should not be an empty iterable")
+        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
+            raise ArgumentTypeError("ConcatDataset does not support IterableDataset", mend="use ChainDataset")
+        self.cumulative_sizes = list(itertools.accumulate(len(dataset) for dataset in self.datasets))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, idx: int) -> T_co:
+        if idx < -len(self):
+            raise ArgumentError(f"ConcatDataset: absolute value of index {idx} should not exceed length {len(self)}")
+        if idx < 0:
+            idx += len(self)
+        at = bisect_right(self.cumulative_sizes, idx)
+        if at == len(self.datasets):
+            raise IndexError(f"ConcatDataset: index {idx} is out of range for length {len(self)}")
+        return self.datasets[at][idx - (self.cumulative_sizes[at - 1] if at else 0)]
+
+
+class ChainDataset(IterableDataset[T_co]):
+    """Iterable datasets one after the other. Raises ArgumentTypeError, when it comes to it, for one that is not."""
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = datasets
+
+    def __iter__(self) -> Iterator[T_co]:
+        for dataset in self._checked():
+            yield from dataset
+
+    def __len__(self) -> int:
+        return sum(len(dataset) for dataset in self._checked())
+
+    def _checked(self) -> Iterator[Any]:
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise ArgumentTypeError(f"ChainDataset only supports IterableDataset, not {type(dataset).__name__}")
+            yield dataset
+
+
+class Subset(Dataset[T_co]):
+    """The samples of a dataset at `indices`.
+
+    Raises:  NotImplementedError for a subclass that overrides `__getitem__` and not `__getitems__`, which is what a
+        `DataLoader` calls
+    """
+
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+        overridden = type(self)
+        if overridden.__getitem__ is not Subset.__getitem__ and overridden.__getitems__ is Subset.__getitems__:
+            raise NotImplementedError(
+                f"{overridden.__name__} overrides __getitem__ but not __getitems__, which DataLoader calls; add\n"
+                "    def __getitems__(self, indices):\n        return [self[index] for index in indices]"
+            )
+        self.dataset = dataset
+        self.indices = indices
+
+    def __getitem__(self, idx: Any) -> T_co:
+        if isinstance(idx, list):
+            return self.dataset[[self.indices[i] for i in idx]]
+        return self.dataset[self.indices[idx]]
+
+    def __getitems__(self, indices: Sequence[int]) -> Sequence[T_co]:
+        return get_items(self.dataset, [self.indices[i] for i in indices])
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def random_split(dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None) -> list[Subset[Any]]:
+    """Subsets of these lengths that share no sample, and together are the dataset.
+
+    Args:
+        lengths: of the subsets; or, if they sum to 1, fractions of the whole. Fractions are rounded down, and what
+            remains is dealt out one by one, from the first subset on.
+
+    Raises:  ArgumentError for lengths that do not sum to the dataset's, or fractions outside 0 to 1
+
+    Example:
+        >>> import tallow as tl
+        >>> train, rest = tl.data.random_split(range(10), [0.75, 0.25], tl.Generator().manual_seed(0))
+        >>> len(train), len(rest), sorted([*train, *rest]) == list(range(10))
+        (8, 2, True)
+    """
+    size = len(dataset)
+    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
+        lengths = _fractions_of(size, lengths)
+    if sum(lengths) != size:
+        raise ArgumentError(
+            f"random_split: sum of input lengths {list(lengths)} does not equal the length {size} of the input dataset"
+        )
+    order = iter(randperm(size, generator=generator).tolist())
+    return [Subset(dataset, list(itertools.islice(order, int(length)))) for length in lengths]
+
+
+def _fractions_of(size: int, fractions: Sequence[float]) -> list[int]:
+    for i, fraction in enumerate(fractions):
+        if not 0 <= fraction <= 1:
+            raise ArgumentError(f"random_split: fraction {fraction} at index {i} is not between 0 and 1")
+    lengths = [math.floor(size * fraction) for fraction in fractions]
+    for i in range(size - sum(lengths)):
+        lengths[i % len(lengths)] += 1
+    for i, length in enumerate(lengths):
+        if not length:
+            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3)
+    return lengths

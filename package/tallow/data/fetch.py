@@ -1,0 +1,57 @@
+"""Fetching the samples of one batch: the step that is the same in the loading process and in its workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, NamedTuple
+
+from tallow.data.collate import default_collate
+from tallow.data.dataset import IterableDataset, Samples
+
+
+class Plan(NamedTuple):
+    """What to load and how.
+
+    Attributes:
+        batched: indices come in lists, one for each batch; or one by one, if False.
+        drop_last: leave out an incomplete last batch of an iterable dataset.
+    """
+
+    dataset: Any
+    batched: bool
+    collate_fn: Callable[[Any], Any]
+    drop_last: bool
+
+    def fetcher(self) -> Callable[[Any], Any]:
+        """A function from an index, or the list of a batch, to the batch. It raises StopIteration at the end."""
+        return _Stream(self) if isinstance(self.dataset, IterableDataset) else self._fetch
+
+    def _fetch(self, index: Any) -> Any:
+        if not self.batched:
+            return self.collate_fn(self.dataset[index])
+        get = getattr(self.dataset, "__getitems__", None)
+        samples = get(index) if get else [self.dataset[i] for i in index]
+        if isinstance(samples, Samples) and self.collate_fn is not default_collate:
+            samples = list(samples)  # what other functions take, and may sort in place
+        return self.collate_fn(samples)
+
+
+class _Stream:
+    """Takes as many samples of an iterable dataset as there are indices, whatever they are."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._samples = iter(plan.dataset)
+        self._ended = False
+
+    def __call__(self, index: Any) -> Any:
+        if self._ended:
+            raise StopIteration
+        if not self._plan.batched:
+            return self._plan.collate_fn(next(self._samples))
+        samples = list(islice(self._samples, len(index)))
+        self._ended = len(samples) < len(index)
+        if not samples or (self._ended and self._plan.drop_last):
+            raise StopIteration
+        return self._plan.collate_fn(samples)

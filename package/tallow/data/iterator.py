@@ -1,0 +1,59 @@
+"""The iterators of a `DataLoader`: what they share, and the one that loads where it is asked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tallow.data.sampler import draw_seed
+from tallow.errors import ArgumentTypeError
+
+if TYPE_CHECKING:
+    from tallow.data.dataloader import DataLoader
+
+
+class LoaderIterator(Iterator[Any]):
+    """Iterates over a `DataLoader`; a subclass has `_next`, the next batch."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._index_sampler = loader.index_sampler
+        self._indices = iter(self._index_sampler)
+        self._base_seed = draw_seed(loader.generator)
+        self._reported = loader.reported_length
+        self._yielded = 0
+
+    def restart(self) -> None:
+        self._indices = iter(self._index_sampler)
+        self._yielded = 0
+
+    def __len__(self) -> int:
+        return len(self._index_sampler)  # type: ignore[arg-type]  # PyTorch's error, if it has none
+
+    def __next__(self) -> Any:
+        batch = self._next()
+        self._yielded += 1
+        if self._reported is not None and self._yielded > self._reported:
+            warnings.warn(
+                f"the length of the IterableDataset was reported to be {self._reported}, but {self._yielded} batches "
+                "have been fetched; with workers, each must take its share of the samples: see get_worker_info()",
+                stacklevel=2,
+            )
+        return batch
+
+    def _next(self) -> Any:
+        raise NotImplementedError
+
+    def __getstate__(self) -> Any:
+        raise ArgumentTypeError(f"{type(self).__name__} cannot be pickled", mend="pickle the DataLoader")
+
+
+class LocalIterator(LoaderIterator):
+    """Loads each batch when it is asked for, in this process."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader)
+        self._fetch = loader.plan.fetcher()
+
+    def _next(self) -> Any:
+        return self._fetch(next(self._indices))

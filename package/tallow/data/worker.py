@@ -1,0 +1,145 @@
+"""A worker process of a `DataLoader`: what runs in it.
+
+It reads messages and sends one answer to each task, in order, until it is told to stop or its parent is gone:
+
+    Task(index)    the batch of these indices, `ENDED` if the iterable dataset has no more, or `Failed`
+    RESUME         no answer; an iterable dataset starts over
+    None           no answer; it stops
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import random
+import signal
+import threading
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from tallow.data import transfer
+from tallow.data.dataset import IterableDataset
+from tallow.data.fetch import Plan
+from tallow.data.worker_info import WorkerInfo, set_worker_info
+from tallow.errors import WorkerError
+from tallow.random import manual_seed
+
+RESUME = "resume"
+ENDED = "ended"
+PARENT_CHECK_S = 2.0  # how often an idle worker looks whether its parent is alive
+
+
+class Task(NamedTuple):
+    index: Any
+
+
+class Failed(NamedTuple):
+    """An exception in a worker, with its traceback as text."""
+
+    kind: type[BaseException]
+    text: str
+
+    @classmethod
+    def of(cls, error: BaseException, worker: int) -> Failed:
+        trace = "".join(traceback.format_exception(error))
+        kind = type(error)
+        return cls(kind, f"Caught {kind.__name__} in DataLoader worker process {worker}.\nOriginal {trace}")
+
+    def reraise(self) -> NoReturn:
+        text = _Verbatim(self.text) if issubclass(self.kind, KeyError) else self.text
+        try:
+            error = self.kind(text)
+        except Exception:  # its constructor takes other arguments than a message
+            raise WorkerError(self.text) from None
+        raise error
+
+
+class _Verbatim(str):
+    """KeyError shows the `repr` of its message, which would put a traceback on one line."""
+
+    def __repr__(self) -> str:
+        return self
+
+
+def run(
+    plan: Plan,
+    id: int,
+    num_workers: int,
+    base_seed: int,
+    init: Callable[[int], object] | None,
+    connection: Connection,
+    stopping: Any,
+) -> None:
+    """Serve `connection` until the parent says stop, sets the event `stopping`, or ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent stops its workers
+    _seed(base_seed, id)
+    set_worker_info(WorkerInfo(id, num_workers, base_seed + id, plan.dataset))
+    outbox: queue.SimpleQueue[transfer.Packed] = queue.SimpleQueue()
+    # A thread sends, so that the next batch is made while the last one waits in the pipe.
+    threading.Thread(target=_send_all, args=(outbox, connection), daemon=True).start()
+    answer = _answerer(plan, id, init)
+    parent = os.getppid()
+    while (message := _receive(connection, parent)) is not None and not stopping.is_set():
+        if message == RESUME:
+            answer = _answerer(plan, id, None)
+        else:
+            outbox.put(_pack(answer(message.index), id))
+
+
+def _answerer(plan: Plan, id: int, init: Callable[[int], object] | None) -> Callable[[Any], Any]:
+    """A function from an index to the answer."""
+    try:
+        if init is not None:
+            init(id)
+        fetch = plan.fetcher()
+    except Exception as error:
+        failed = Failed.of(error, id)
+        return lambda index: failed
+
+    def answer(index: Any) -> Any:
+        try:
+            return fetch(index)
+        except Exception as error:
+            if isinstance(error, StopIteration) and isinstance(plan.dataset, IterableDataset):
+                return ENDED
+            return Failed.of(error, id)
+
+    return answer
+
+
+def _pack(answer: Any, id: int) -> transfer.Packed:
+    try:
+        return transfer.pack(answer)
+    except Exception as error:
+        if isinstance(answer, Failed):  # its class is not one that can be pickled
+            return transfer.pack(Failed(WorkerError, answer.text))
+        return _pack(Failed.of(error, id), id)
+
+
+def _receive(connection: Connection, parent: int) -> Any:
+    """The next message; None when there is no parent any more to send one."""
+    try:
+        while not connection.poll(PARENT_CHECK_S):  # other processes may hold the parent's end open
+            if os.getppid() != parent:
+                return None
+        return connection.recv()
+    except (EOFError, OSError):
+        return None
+
+
+def _send_all(outbox: queue.SimpleQueue[transfer.Packed], connection: Connection) -> None:
+    while True:
+        try:
+            transfer.send(connection, outbox.get())
+        except OSError:  # nobody listens any more
+            return
+
+
+def _seed(base_seed: int, id: int) -> None:
+    random.seed(base_seed + id)
+    manual_seed(base_seed + id)
+    np.random.seed(np.random.SeedSequence([id, base_seed]).generate_state(4))

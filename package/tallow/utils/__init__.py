@@ -1,0 +1,8 @@
+"""Where PyTorch has `torch.utils`."""
+
+from tallow.names import names_of
+from tallow.utils import data
+
+__all__ = ["data"]
+
+__getattr__, __dir__ = names_of(__name__)

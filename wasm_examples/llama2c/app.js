@@ -1,26 +1,17 @@
 import { kept, clear } from "../../web/cache.js";
 import { isolate } from "../../web/isolation.js";
+import { Figures, ProblemBox, ProgressBar, element, megabytes, onDrop } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime, SITE } from "../../web/tallow.js";
 import { kindOf } from "./files.js";
 
-/** @import { Loaded, Progress, Source, Started } from "../../web/protocol.js" */
+/** @import { Loaded, Source, Started } from "../../web/protocol.js" */
 /** @import { Kind } from "./files.js" */
 /** @typedef {{ name: string, bytes: number, model: string, tokenizer: string, origin: string }} Preset */
 /** @typedef {{ name: string, model: Source, tokenizer: Source }} Choice */
 
-/** @template {HTMLElement} T @param {string} id @param {{ new (): T }} type @returns {T} */
-function element(id, type) {
-  const found = document.getElementById(id);
-  if (!(found instanceof type)) throw new Error(`#${id} is missing`);
-  return found;
-}
-
 const page = {
   modelName: element("model-name", HTMLElement),
-  progress: element("progress", HTMLElement),
-  progressBar: element("progress-bar", HTMLProgressElement),
-  progressText: element("progress-text", HTMLElement),
   choices: element("choices", HTMLDetailsElement),
   presets: element("presets", HTMLElement),
   modelFile: element("model-file", HTMLInputElement),
@@ -35,15 +26,14 @@ const page = {
   prompt: element("prompt", HTMLTextAreaElement),
   stop: element("stop", HTMLButtonElement),
   status: element("status", HTMLElement),
-  error: element("error", HTMLElement),
   output: element("output", HTMLElement),
   steps: element("steps", HTMLInputElement),
   temperature: element("temperature", HTMLInputElement),
   topP: element("top-p", HTMLInputElement),
   seed: element("seed", HTMLInputElement),
-  stats: element("stats", HTMLElement),
-  drop: element("drop", HTMLElement),
 };
+const problems = new ProblemBox(element("error", HTMLElement));
+const progress = new ProgressBar(element("progress", HTMLElement));
 
 /** Loads models and tells stories, one of each at a time. */
 class Storyteller {
@@ -61,18 +51,18 @@ class Storyteller {
   #numbers = new Numbers();
 
   constructor() {
-    this.#started = this.#runtime.start(new URL("app.py", import.meta.url), { onProgress: showProgress });
+    this.#started = this.#runtime.start(new URL("app.py", import.meta.url), { onProgress: (report) => progress.show(report) });
     this.#started.then(
       (started) => {
         this.#numbers.start(started);
         if (this.#loading) return;
-        hideProgress();
+        progress.hide();
         say("Python is ready. Choose a model.");
       },
       (error) => {
-        hideProgress();
+        progress.hide();
         say("Python is not running.");
-        show(error, { label: "Try again", action: () => location.reload() });
+        problems.show(error, { label: "Try again", action: () => location.reload() });
       },
     );
   }
@@ -87,7 +77,7 @@ class Storyteller {
     loading.done.finally(() => {
       if (this.#loading !== loading) return; // another load has taken over the page
       this.#loading = null;
-      hideProgress();
+      progress.hide();
       page.modelName.textContent = this.#current?.description ?? "None. Choose a model and its tokenizer.";
       markPreset(this.#current?.name ?? null);
       showKept();
@@ -96,7 +86,7 @@ class Storyteller {
 
   /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>} whether it can be used */
   async #load({ name, model, tokenizer }, signal) {
-    hide(page.error);
+    problems.hide();
     say(`Loading ${name}`);
     page.modelName.textContent = `Loading ${name}`;
     markPreset(null);
@@ -107,7 +97,7 @@ class Storyteller {
       return false; // when Python did not start, the page says so already
     }
     try {
-      const loaded = await this.#runtime.load({ model, tokenizer }, { onProgress: showProgress, signal });
+      const loaded = await this.#runtime.load({ model, tokenizer }, { onProgress: (report) => progress.show(report), signal });
       const { layers, width, context, parameters } = loaded.info;
       const description = `${name}: ${count(parameters)} parameters, ${layers} layers of ${width}, context of ${context} tokens`;
       this.#current = { name, description, context };
@@ -120,7 +110,7 @@ class Storyteller {
       if (signal.aborted) say("Loading stopped.");
       else {
         say(`${name} could not be loaded.`);
-        show(error);
+        problems.show(error);
       }
       return false;
     }
@@ -129,7 +119,7 @@ class Storyteller {
   /** Write a story; does nothing while one is being written. */
   async generate() {
     if (this.#writing) return say("The story is being written; stop it first to begin another.");
-    hide(page.error);
+    problems.hide();
     const controller = new AbortController();
     try {
       const options = readOptions();
@@ -149,7 +139,7 @@ class Storyteller {
       if (controller.signal.aborted) say("Stopped.");
       else {
         say("No story.");
-        show(error);
+        problems.show(error);
       }
     } finally {
       this.#writing = null;
@@ -196,49 +186,31 @@ class Storyteller {
 
 /** What the page measures: how fast the model writes, and where the time before went. */
 class Numbers {
-  /** @type {Map<string, string>} */
-  #shown = new Map();
+  #figures = new Figures(element("stats", HTMLElement), ["Speed", "Tokens", "Prompt", "Kernels", "Page to first word"]);
 
   /** @param {Started} started */
   start({ tallow, python, seconds }) {
-    this.#show("Start of Python", `${seconds.python.toFixed(1)} s`);
-    this.#show("Imports", `${seconds.import.toFixed(1)} s`);
-    this.#show("Page to Python", secondsSinceOpening());
-    this.#show("Versions", `tallow ${tallow}, Python ${python}`);
+    this.#figures.show("Start of Python", `${seconds.python.toFixed(1)} s`);
+    this.#figures.show("Imports", `${seconds.import.toFixed(1)} s`);
+    this.#figures.show("Page to Python", secondsSinceOpening());
+    this.#figures.show("Versions", `tallow ${tallow}, Python ${python}`);
   }
 
   /** @param {Loaded} loaded */
   load({ info, bytes, seconds }) {
-    this.#show("Model load", `${seconds.toFixed(2)} s, ${megabytes(bytes)}`);
-    this.#show("Kernels", info.kernels);
+    this.#figures.show("Model load", `${seconds.toFixed(2)} s, ${megabytes(bytes)}`);
+    this.#figures.show("Kernels", info.kernels);
   }
 
   /** @param {Record<string, number>} stats */
   write({ tokens, tokens_s, prompt_tokens, prompt_s }) {
-    if (tokens && !this.#shown.has("Page to first word")) this.#show("Page to first word", secondsSinceOpening());
+    if (tokens && !this.#figures.has("Page to first word")) this.#figures.show("Page to first word", secondsSinceOpening());
     // The first token comes with the prompt; the rate is that of the others.
-    if (tokens > 1 && tokens_s) this.#show("Speed", `${Math.round((tokens - 1) / tokens_s)} tokens/s`);
-    this.#show("Tokens", `${tokens} after ${prompt_tokens} given`);
-    if (tokens) this.#show("Prompt", `${Math.round(prompt_s * 1000)} ms`);
+    if (tokens > 1 && tokens_s) this.#figures.show("Speed", `${Math.round((tokens - 1) / tokens_s)} tokens/s`);
+    this.#figures.show("Tokens", `${tokens} after ${prompt_tokens} given`);
+    if (tokens) this.#figures.show("Prompt", `${Math.round(prompt_s * 1000)} ms`);
   }
 
-  /** @param {string} name @param {string} value */
-  #show(name, value) {
-    this.#shown.set(name, value);
-    const order = ["Speed", "Tokens", "Prompt", "Kernels", "Page to first word"];
-    const names = [...order.filter((first) => this.#shown.has(first)), ...this.#shown.keys()];
-    page.stats.replaceChildren(
-      ...[...new Set(names)].map((term) => {
-        const group = document.createElement("div");
-        const dt = document.createElement("dt");
-        const dd = document.createElement("dd");
-        dt.textContent = term;
-        dd.textContent = this.#shown.get(term) ?? "";
-        group.append(dt, dd);
-        return group;
-      }),
-    );
-  }
 }
 
 function secondsSinceOpening() {
@@ -273,67 +245,6 @@ function aborted(signal) {
 /** @param {string} text */
 function say(text) {
   page.status.textContent = text;
-}
-
-/** @param {HTMLElement} shown */
-function hide(shown) {
-  shown.hidden = true;
-  shown.replaceChildren();
-}
-
-/** @param {unknown} error @param {{ label: string, action: () => void }} [remedy] */
-function show(error, remedy) {
-  console.error(error, error instanceof Problem ? (error.details ?? "") : "");
-  const problem = document.createElement("p");
-  problem.textContent = sentence(error instanceof Error ? error.message : String(error));
-  page.error.replaceChildren(problem);
-  if (error instanceof Problem && error.mend) {
-    const mend = document.createElement("p");
-    mend.className = "mend";
-    mend.textContent = sentence(error.mend);
-    page.error.append(mend);
-  }
-  if (remedy) {
-    const button = document.createElement("button");
-    button.textContent = remedy.label;
-    button.onclick = remedy.action;
-    page.error.append(button);
-  }
-  page.error.hidden = false;
-  page.error.scrollIntoView({ block: "nearest" }); // on a phone the cause may be a screen away
-}
-
-/** Python's messages are written for the middle of a line; some begin with a name, as in "steps=0". @param {string} text */
-function sentence(text) {
-  const begun = text.replace(/^[a-z]+(?=[ :])/, (word) => word[0].toUpperCase() + word.slice(1));
-  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
-}
-
-/** @param {Progress} progress */
-function showProgress({ stage, name, loaded, total }) {
-  const what = {
-    python: name,
-    download: `Downloading the ${name}`,
-    cache: `Reading the ${name} from this browser's copy`,
-    file: `Reading the ${name}`,
-    model: "Building the model",
-  }[stage];
-  page.progress.hidden = false;
-  if (total) {
-    page.progressBar.max = total;
-    page.progressBar.value = loaded;
-  } else page.progressBar.removeAttribute("value");
-  const amount = total ? `${megabytes(loaded, "")} of ${megabytes(total)}` : loaded ? megabytes(loaded) : "";
-  page.progressText.textContent = `${what} ${amount}`.trim();
-}
-
-function hideProgress() {
-  page.progress.hidden = true;
-}
-
-/** @param {number} bytes */
-function megabytes(bytes, unit = " MB") {
-  return (bytes / 1e6).toFixed(1) + unit;
 }
 
 /** @param {number} n */
@@ -421,7 +332,7 @@ function loadFiles(storyteller) {
 
 /** @param {Storyteller} storyteller */
 function loadAddresses(storyteller) {
-  hide(page.error);
+  problems.hide();
   /** @param {HTMLInputElement} input @param {string} name */
   const address = (input, name) => {
     const text = input.value.trim();
@@ -437,27 +348,27 @@ function loadAddresses(storyteller) {
     clearFiles();
     storyteller.load({ name: model.split("/").pop() || model, model: { url: model }, tokenizer: { url: tokenizer } });
   } catch (error) {
-    show(error);
+    problems.show(error);
   }
 }
 
-/** Take dropped files as if they had been chosen, each in its place. @param {DataTransfer} dropped @param {Storyteller} storyteller */
+/** Take dropped files as if they had been chosen, each in its place. @param {File[]} dropped @param {Storyteller} storyteller */
 async function takeDrop(dropped, storyteller) {
   /** @type {Map<Kind, File>} */
   const files = new Map();
-  for (const file of [...dropped.files]) {
+  for (const file of dropped) {
     /** @type {Kind} */
     let kind;
     try {
       kind = await kindOf(file);
     } catch (error) {
-      return show(new Problem("ReadError", `${file.name} could not be read: ${error}`, "Drop files, not folders."));
+      return problems.show(new Problem("ReadError", `${file.name} could not be read: ${error}`, "Drop files, not folders."));
     }
     const other = files.get(kind);
-    if (other) return show(new Problem("TwoOfAKind", `${other.name} and ${file.name} are each a ${kind}.`, "Drop one model and one tokenizer."));
+    if (other) return problems.show(new Problem("TwoOfAKind", `${other.name} and ${file.name} are each a ${kind}.`, "Drop one model and one tokenizer."));
     files.set(kind, file);
   }
-  hide(page.error);
+  problems.hide();
   for (const [kind, file] of files) {
     const alone = new DataTransfer();
     alone.items.add(file);
@@ -488,18 +399,7 @@ function listen(storyteller) {
     await clear();
     await showKept();
   };
-  addEventListener("dragover", (event) => {
-    event.preventDefault();
-    page.drop.hidden = !event.dataTransfer?.types.includes("Files");
-  });
-  addEventListener("dragleave", (event) => {
-    if (!event.relatedTarget) page.drop.hidden = true; // it left the window, not an element in it
-  });
-  addEventListener("drop", (event) => {
-    event.preventDefault();
-    page.drop.hidden = true;
-    if (event.dataTransfer?.files.length) takeDrop(event.dataTransfer, storyteller);
-  });
+  onDrop(element("drop", HTMLElement), (files) => takeDrop(files, storyteller));
 }
 
 const storyteller = new Storyteller();

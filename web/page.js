@@ -1,0 +1,152 @@
+/** What the scripts of the pages share: finding elements, saying what went wrong, progress and figures. */
+
+import { Problem } from "./protocol.js";
+
+/** @import { Progress } from "./protocol.js" */
+
+/** @template {HTMLElement} T @param {string} id @param {{ new (): T }} type @returns {T} */
+export function element(id, type) {
+  const found = document.getElementById(id);
+  if (!(found instanceof type)) throw new Error(`#${id} is missing`);
+  return found;
+}
+
+/** The place where a page says what went wrong. */
+export class ProblemBox {
+  #box;
+
+  /** @param {HTMLElement} box */
+  constructor(box) {
+    this.#box = box;
+  }
+
+  hide() {
+    this.#box.hidden = true;
+    this.#box.replaceChildren();
+  }
+
+  /** @param {unknown} error @param {{ label: string, action: () => void }} [remedy] */
+  show(error, remedy) {
+    console.error(error, error instanceof Problem ? (error.details ?? "") : "");
+    const problem = document.createElement("p");
+    problem.textContent = sentence(error instanceof Error ? error.message : String(error));
+    this.#box.replaceChildren(problem);
+    if (error instanceof Problem && error.mend) {
+      const mend = document.createElement("p");
+      mend.className = "mend";
+      mend.textContent = sentence(error.mend);
+      this.#box.append(mend);
+    }
+    if (remedy) {
+      const button = document.createElement("button");
+      button.textContent = remedy.label;
+      button.onclick = remedy.action;
+      this.#box.append(button);
+    }
+    this.#box.hidden = false;
+    this.#box.scrollIntoView({ block: "nearest" }); // on a phone the cause may be a screen away
+  }
+}
+
+/** Python's messages are written for the middle of a line; some begin with a name, as in "steps=0". @param {string} text */
+function sentence(text) {
+  const begun = text.replace(/^[a-z]+(?=[ :])/, (word) => word[0].toUpperCase() + word.slice(1));
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}
+
+/** A bar with a line of text below it. */
+export class ProgressBar {
+  #box;
+  #bar;
+  #text;
+
+  /** @param {HTMLElement} box  holds a <progress> and a <p> */
+  constructor(box) {
+    this.#box = box;
+    this.#bar = /** @type {HTMLProgressElement} */ (box.querySelector("progress"));
+    this.#text = /** @type {HTMLParagraphElement} */ (box.querySelector("p"));
+  }
+
+  hide() {
+    this.#box.hidden = true;
+  }
+
+  /** @param {Progress} progress */
+  show({ stage, name, loaded, total }) {
+    const what = {
+      python: name,
+      download: `Downloading the ${name}`,
+      cache: `Reading the ${name} from this browser's copy`,
+      file: `Reading the ${name}`,
+      model: "Building the model",
+    }[stage];
+    this.#box.hidden = false;
+    if (total) {
+      this.#bar.max = total;
+      this.#bar.value = loaded;
+    } else this.#bar.removeAttribute("value");
+    const amount = total ? `${megabytes(loaded, "")} of ${megabytes(total)}` : loaded ? megabytes(loaded) : "";
+    this.#text.textContent = `${what} ${amount}`.trim();
+  }
+}
+
+/** Named values in a <dl>, those of `order` first. */
+export class Figures {
+  #list;
+  #order;
+  /** @type {Map<string, HTMLElement>} */
+  #values = new Map();
+
+  /** @param {HTMLElement} list @param {string[]} order */
+  constructor(list, order) {
+    this.#list = list;
+    this.#order = order;
+  }
+
+  /** @param {string} name */
+  has(name) {
+    return this.#values.has(name);
+  }
+
+  /** @param {string} name @param {string} value */
+  show(name, value) {
+    const place = this.#values.get(name) ?? this.#add(name);
+    place.textContent = value;
+  }
+
+  /** @param {string} name */
+  #add(name) {
+    const group = document.createElement("div");
+    const dt = document.createElement("dt");
+    const dd = document.createElement("dd");
+    dt.textContent = name;
+    group.append(dt, dd);
+    this.#values.set(name, dd);
+    const names = [...this.#order.filter((first) => this.#values.has(first)), ...this.#values.keys()];
+    const next = [...new Set(names)].indexOf(name);
+    this.#list.insertBefore(group, this.#list.children[next] ?? null);
+    return dd;
+  }
+}
+
+/** @param {number} bytes */
+export function megabytes(bytes, unit = " MB") {
+  return (bytes / 1e6).toFixed(1) + unit;
+}
+
+/** Files dropped anywhere on the page, with a curtain that says what may be. @param {HTMLElement} curtain @param {(files: File[]) => void} take */
+export function onDrop(curtain, take) {
+  addEventListener("dragover", (event) => {
+    event.preventDefault();
+    curtain.hidden = !event.dataTransfer?.types.includes("Files");
+  });
+  addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) curtain.hidden = true; // it left the window, not an element in it
+  });
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    curtain.hidden = true;
+    const files = [...(event.dataTransfer?.files ?? [])];
+    if (files.length) take(files);
+  });
+}

@@ -1,6 +1,7 @@
 """The worker's side of Python: what python.js calls.
 
-The demo's own Python is the module `app`, whose class `Demo` is made once and has the methods of `Demo` below.
+The demo's own Python is the module `app`, whose class `Demo` is made once. It has those methods of `Demo` below that
+its page uses, and others that the page calls by their names.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import platform
 import sys
 import time
 import traceback
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Protocol
 
 import numpy as np
@@ -106,6 +107,13 @@ class Stream:
 
     def close(self) -> None:
         self._steps.close()
+
+
+def call(demo: object, method: str, keywords: dict[str, Any], emit: Callable[[Any], None] | None) -> Any:
+    """What a public method of the demo returns, a coroutine too; one that emits takes `emit`."""
+    if method.startswith("_"):
+        raise AttributeError(f"{method} is not for pages")
+    return getattr(demo, method)(**keywords, **({"emit": emit} if emit else {}))
 
 
 def versions() -> str:

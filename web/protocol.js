@@ -6,26 +6,30 @@
  *
  * Page to worker
  *
- * @typedef {{ type: "start",    id: number, site: string, app: string }} Start  boot Python and import `app`, a URL
+ * @typedef {{ type: "start",    id: number, site: string, app: string, modules: string[], interrupts: Uint8Array | null }} Start
+ *   boot Python and import `app`, a URL, with `modules` beside it; a 2 in `interrupts`, which is shared, is Ctrl-C
  * @typedef {{ type: "load",     id: number, files: Record<string, Source> }} Load
  * @typedef {{ type: "generate", id: number, options: Record<string, unknown> }} Generate
- * @typedef {{ type: "abort",    id: number }} Abort
- * @typedef {Start | Load | Generate} Request
+ * @typedef {{ type: "call",     id: number, method: string, keywords: Record<string, unknown>, emits: boolean }} Call
+ *   call a method of the demo; one that emits is given a function `emit`, which sends an `event` at once
+ * @typedef {{ type: "abort",    id: number }} Abort  has no effect on a call
+ * @typedef {Start | Load | Generate | Call} Request
  *
  * Worker to page
  *
  * @typedef {{ type: "progress", id: number, stage: Stage, name: string, loaded: number, total: number | null }} Progress
  * @typedef {{ type: "token",    id: number, text: string, stats: Record<string, number> }} Token
+ * @typedef {{ type: "event",    id: number, value: any }} Emitted
  * @typedef {{ type: "done",     id: number, reason: "end" | "aborted", result: unknown }} Done
  * @typedef {{ type: "error",    id: number } & Fault} Failure
- * @typedef {Progress | Token | Done | Failure} Reply
+ * @typedef {Progress | Token | Emitted | Done | Failure} Reply
  *
  * @typedef {"python" | "download" | "cache" | "file" | "model"} Stage  what is being waited for; bytes where they are known
  *
  * What went wrong, and what to do about it. `details` is a traceback, for the console.
  * @typedef {{ name: string, message: string, mend: string | null, details: string | null }} Fault
  *
- * What `start` and `load` return as `result`.
+ * What `start` and `load` return as `result`; for `call` it is what the method returned.
  * @typedef {{ tallow: string, python: string, seconds: Record<string, number> }} Started
  * @typedef {{ info: Record<string, any>, seconds: number, bytes: number, notice: string | null }} Loaded
  */

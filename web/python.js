@@ -3,24 +3,25 @@
 import { Problem } from "./protocol.js";
 
 /** @import { PyodideAPI } from "pyodide" */
-/** @import { Started } from "./protocol.js" */
+/** @import { Start, Started } from "./protocol.js" */
 /** @import { Sink } from "./source.js" */
 /** @typedef {{ pyodide: string, lock: string }} SiteConfig  URLs, relative to the site */
 
 /**
- * @param {string} site  URL of the folder with site.json
- * @param {string} app   URL of the demo's Python
+ * @param {Pick<Start, "site" | "app" | "modules" | "interrupts">} request  `site` is the URL of the folder with site.json
  * @param {(step: string) => void} onStep
  * @returns {Promise<Python>}
  * @throws {Problem} what could not be fetched
  */
-export async function boot(site, app, onStep) {
+export async function boot({ site, app, modules, interrupts }, onStep) {
   const clock = stopwatch();
   onStep("Fetching Python");
-  const [config, bridgeCode, appCode] = await Promise.all([
+  const bridge = new URL("bridge.py", import.meta.url);
+  const scripts = new Map([...modules.map((url) => new URL(url)), bridge].map((url) => [url.pathname.split("/").pop(), url]));
+  scripts.set("app.py", new URL(app));
+  const [config, ...sources] = await Promise.all([
     fetched(new URL("site.json", site)).then((text) => /** @type {SiteConfig} */ (JSON.parse(text))),
-    fetched(new URL("bridge.py", import.meta.url)),
-    fetched(new URL(app)),
+    ...[...scripts.values()].map(fetched),
   ]);
   const indexURL = new URL(config.pyodide, site).href;
   const lockFileURL = new URL(config.lock, site).href;
@@ -42,9 +43,8 @@ export async function boot(site, app, onStep) {
   }
   clock.lap("python");
   onStep("Importing tallow");
-  const folder = "/home/pyodide/";
-  pyodide.FS.writeFile(`${folder}bridge.py`, bridgeCode);
-  pyodide.FS.writeFile(`${folder}app.py`, appCode);
+  [...scripts.keys()].forEach((name, i) => pyodide.FS.writeFile(`/home/pyodide/${name}`, sources[i]));
+  if (interrupts) pyodide.setInterruptBuffer(interrupts);
   try {
     const bridge = pyodide.pyimport("bridge");
     const demo = pyodide.pyimport("app").Demo();
@@ -119,6 +119,34 @@ export class Python {
   }
 
   /**
+   * Call a method of the demo, and await it if it is a coroutine.
+   * @param {string} method
+   * @param {Record<string, unknown>} keywords
+   * @param {((value: unknown) => void) | null} emit  is sent what Python emits, converted as results are
+   * @returns {Promise<unknown>}
+   */
+  async invoke(method, keywords, emit) {
+    const send = emit && ((/** @type {unknown} */ value) => emit(this.#plain(value)));
+    const given = this.#pyodide.toPy(keywords);
+    try {
+      const result = this.#bridge.call(this.#demo, method, given, send);
+      return this.#plain(await result);
+    } catch (error) {
+      throw this.#problem(error);
+    } finally {
+      given.destroy();
+    }
+  }
+
+  /** What a message can carry. @param {any} value */
+  #plain(value) {
+    if (!(value instanceof this.#pyodide.ffi.PyProxy)) return value;
+    const plain = value.toJs({ dict_converter: Object.fromEntries, create_pyproxies: false });
+    value.destroy();
+    return plain;
+  }
+
+  /**
    * Call Python; its exceptions become Problems.
    * @template T
    * @param {() => T} run
@@ -128,9 +156,14 @@ export class Python {
     try {
       return run();
     } catch (error) {
-      if (!(error instanceof this.#pyodide.ffi.PythonError)) throw error;
-      throw Problem.from(JSON.parse(this.#bridge.describe_last_error()));
+      throw this.#problem(error);
     }
+  }
+
+  /** @param {unknown} error */
+  #problem(error) {
+    if (!(error instanceof this.#pyodide.ffi.PythonError)) return error;
+    return Problem.from(JSON.parse(this.#bridge.describe_last_error()));
   }
 
   /** @param {Uint8Array} data */

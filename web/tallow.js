@@ -5,6 +5,10 @@
  *     await runtime.start(new URL("app.py", import.meta.url));
  *     await runtime.load({ model: { file }, tokenizer: { url } }, { onProgress });
  *     for await (const { text } of runtime.generate({ prompt: "Once" }, { signal })) output.append(text);
+ *
+ * or, where a demo has methods of its own,
+ *
+ *     const report = await runtime.call("advance", { seconds: 0.05 });
  */
 
 import { Problem } from "./protocol.js";
@@ -14,11 +18,15 @@ import { Problem } from "./protocol.js";
 /** The folder that holds site.json: this module is in its subfolder web/. */
 export const SITE = new URL("..", import.meta.url);
 
+const SIGINT = 2;
+
 export class Runtime {
   /** @type {Map<number, Replies>} */
   #pending = new Map();
   #lastId = 0;
   #port;
+  // Shared memory is for isolated pages only.
+  #interrupts = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
 
   /** @param {Worker | MessagePort} port  where a worker, or its stand-in, listens */
   constructor(port) {
@@ -44,11 +52,13 @@ export class Runtime {
   /**
    * Boot Python, install tallow and import the demo's Python.
    * @param {URL} app
-   * @param {{ onProgress?: (progress: Progress) => void, signal?: AbortSignal }} [options]
+   * @param {{ modules?: URL[], onProgress?: (progress: Progress) => void, signal?: AbortSignal }} [options]
+   *   `modules` are what `app` imports from beside it
    * @returns {Promise<Started>}
    */
-  start(app, options = {}) {
-    return this.#result({ type: "start", id: ++this.#lastId, site: SITE.href, app: app.href }, options);
+  start(app, { modules = [], ...options } = {}) {
+    const urls = { site: SITE.href, app: app.href, modules: modules.map((module) => module.href) };
+    return this.#result({ type: "start", id: ++this.#lastId, ...urls, interrupts: this.#interrupts }, options);
   }
 
   /**
@@ -73,6 +83,29 @@ export class Runtime {
     }
   }
 
+  /**
+   * Call a method of the demo and wait for what it returns. Calls may come while others wait or `generate` runs: Python
+   * takes them one after the other. Python's dicts, lists, numbers and text arrive as such, its bytes and arrays as
+   * typed arrays.
+   * @param {string} method
+   * @param {Record<string, unknown>} [keywords]  its arguments
+   * @param {{ onEvent?: (value: any) => void }} [options]  what the method passes to `emit`, while it runs
+   * @returns {Promise<any>}
+   */
+  call(method, keywords = {}, { onEvent } = {}) {
+    const id = ++this.#lastId;
+    return this.#result({ type: "call", id, method, keywords, emits: Boolean(onEvent) }, { onEvent });
+  }
+
+  /**
+   * Raise KeyboardInterrupt in the Python code that runs now.
+   * @returns {boolean} false where that is not possible: a page that is not isolated can only `close` the runtime
+   */
+  interrupt() {
+    if (this.#interrupts) this.#interrupts[0] = SIGINT;
+    return this.#interrupts !== null;
+  }
+
   /** End the worker, whatever it is doing; what is waited for fails. */
   close() {
     if (this.#port instanceof MessagePort) this.#port.close();
@@ -87,13 +120,14 @@ export class Runtime {
 
   /**
    * @param {Request} request
-   * @param {{ onProgress?: (progress: Progress) => void, signal?: AbortSignal }} options
+   * @param {{ onProgress?: (progress: Progress) => void, onEvent?: (value: any) => void, signal?: AbortSignal }} options
    * @returns {Promise<any>}
    */
-  async #result(request, { onProgress, signal }) {
+  async #result(request, { onProgress, onEvent, signal }) {
     for await (const reply of this.#send(request, signal)) {
       if (reply.type === "done") return reply.result;
       if (reply.type === "progress") onProgress?.(reply);
+      if (reply.type === "event") onEvent?.(reply.value);
     }
   }
 

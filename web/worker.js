@@ -8,7 +8,7 @@ import { boot } from "./python.js";
 import { Problem } from "./protocol.js";
 import { readInto } from "./source.js";
 
-/** @import { Abort, Generate, Load, Reply, Request, Start } from "./protocol.js" */
+/** @import { Abort, Call, Generate, Load, Reply, Request, Start } from "./protocol.js" */
 /** @import { Python } from "./python.js" */
 /** @import { Report } from "./source.js" */
 /** @typedef {{ postMessage(message: Reply): void, onmessage: ((event: MessageEvent) => void) | null }} Port */
@@ -63,16 +63,17 @@ class Server {
   async #answer(request, reply, signal) {
     if (request.type === "start") return this.#start(request, reply);
     if (!this.#python) throw new Problem("ProtocolError", `"${request.type}" came before "start"`);
-    return request.type === "load"
-      ? this.#load(await this.#python, request, reply, signal)
-      : this.#generate(await this.#python, request, reply, signal);
+    const python = await this.#python;
+    if (request.type === "load") return this.#load(python, request, reply, signal);
+    if (request.type === "generate") return this.#generate(python, request, reply, signal);
+    return this.#call(python, request, reply);
   }
 
   /** @param {Start} request @param {(reply: Unaddressed) => void} reply */
-  async #start({ site, app }, reply) {
+  async #start({ site, app, modules, interrupts }, reply) {
     const onStep = (/** @type {string} */ name) =>
       reply({ type: "progress", stage: "python", name, loaded: 0, total: null });
-    this.#python = boot(site, app, onStep);
+    this.#python = boot({ site, app, modules, interrupts }, onStep);
     return (await this.#python).started;
   }
 
@@ -114,6 +115,12 @@ class Server {
       stream.close();
     }
     return null;
+  }
+
+  /** @param {Python} python @param {Call} request @param {(reply: Unaddressed) => void} reply */
+  #call(python, { method, keywords, emits }, reply) {
+    const emit = (/** @type {unknown} */ value) => reply({ type: "event", value });
+    return python.invoke(method, keywords, emits ? emit : null);
   }
 }
 

@@ -164,6 +164,81 @@ def test_abort_before_the_first_step(runtime: Page) -> None:
     assert generate(runtime, count=2)["text"] == "0 1 ", "and the worker goes on"
 
 
+CALL = """
+async ({ method, keywords, interruptAfterMs }) => {
+  const events = [];
+  const onEvent = (value) => {
+    events.push(value);
+    if (interruptAfterMs !== null) setTimeout(() => runtime.interrupt(), interruptAfterMs);
+  };
+  const emits = method === "count" || method === "loop_forever";
+  try {
+    const result = await runtime.call(method, keywords, emits ? { onEvent } : {});
+    return { result, events };
+  } catch (error) {
+    return { error: error.name, message: error.message, mend: error.mend };
+  }
+}
+"""
+
+
+def call(page: Page, method: str, *, interrupt_after_ms: int | None = None, **keywords: object) -> dict[str, Any]:
+    return page.evaluate(CALL, {"method": method, "keywords": keywords, "interruptAfterMs": interrupt_after_ms})
+
+
+def test_call_carries_plain_values_and_arrays(runtime: Page) -> None:
+    described = """async () => {
+      const it = await runtime.call("describe", { numbers: [1, 2.5], text: "ü", nested: { a: [1, null] } });
+      const typed = (data) => [data.constructor.name, ...data];
+      return { ...it, array: typed(it.array), bytes: typed(it.bytes) };
+    }"""
+    assert runtime.evaluate(described) == {
+        "sum": 3.5,
+        "array": ["Float32Array", 2, 5],
+        "bytes": ["Uint8Array", 0, 255],
+        "rest": {"text": "ü", "nested": {"a": [1, None]}},
+        "none": None,
+    }
+
+
+@pytest.mark.parametrize("method", ["fail", "fail_later"])
+def test_call_that_fails(runtime: Page, method: str) -> None:
+    assert call(runtime, method) == {"error": "CheckpointError", "message": "failed on purpose", "mend": "ask for less"}
+
+
+def test_call_of_what_pages_may_not(runtime: Page) -> None:
+    assert "not for pages" in call(runtime, "__init__")["message"]
+
+
+def test_events_come_before_the_result_and_while_python_runs(runtime: Page) -> None:
+    assert call(runtime, "count", to=3) == {"result": "counted", "events": [{"at": 0}, {"at": 1}, {"at": 2}]}
+    live = """() => new Promise((resolve) => {
+      const times = [];
+      const onEvent = () => times.push(performance.now());
+      runtime.call("count", { to: 20 }, { onEvent }).then(() => resolve(times.at(-1) - times[0]));
+    })"""
+    assert runtime.evaluate(live) > 100, "20 of them, 10 ms apart, came one by one"
+
+
+def test_calls_are_answered_while_generate_runs(runtime: Page) -> None:
+    result = runtime.evaluate("""async () => {
+      const controller = new AbortController();
+      let answer;
+      try {
+        for await (const token of runtime.generate({ count: 1_000_000, pause_s: 0.001 }, { signal: controller.signal }))
+          answer ??= runtime.call("describe", { numbers: [] }).then(() => controller.abort());
+      } catch (error) {
+        return error.name;
+      }
+    }""")
+    assert result == "AbortError"
+
+
+def test_interrupt_ends_a_loop_without_end(runtime: Page) -> None:
+    assert call(runtime, "loop_forever", interrupt_after_ms=50) == {"result": "interrupted", "events": ["begun"]}
+    assert call(runtime, "count", to=1)["result"] == "counted", "and only that"
+
+
 def test_download_arrives_whole_and_is_kept(runtime: Page, host: Host) -> None:
     url = host.url("plain/data")
     before = host.requests["/plain/data"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,32 @@ class Demo:
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
         return {name: [array.size, hashlib.sha256(array).hexdigest()] for name, array in files.items()}
+
+    def describe(self, *, numbers: list[float], **rest: Any) -> dict[str, Any]:
+        """Something of every kind that a call returns."""
+        array = np.asarray(numbers, dtype=np.float32)
+        return {"sum": float(array.sum()), "array": 2 * array, "bytes": b"\x00\xff", "rest": rest, "none": None}
+
+    def fail(self) -> None:
+        raise CheckpointError("failed on purpose", mend="ask for less")
+
+    async def fail_later(self) -> None:
+        await asyncio.sleep(0)
+        self.fail()
+
+    def count(self, *, to: int, emit: Callable[[Any], None]) -> str:
+        for i in range(to):
+            emit({"at": i})
+            time.sleep(0.01)
+        return "counted"
+
+    def loop_forever(self, *, emit: Callable[[Any], None]) -> str:
+        emit("begun")
+        try:
+            while True:
+                pass
+        except KeyboardInterrupt:
+            return "interrupted"
 
     def generate(
         self, *, count: int, pause_s: float = 0.0, fail_at: int = -1

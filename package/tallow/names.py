@@ -21,7 +21,8 @@ def names_of(
         offered: further names, which may be added to as the program runs.
     Raises:  (the `__getattr__`) MissingNameError for any other name
     """
-    later, offered = later or {}, offered or {}
+    later = later or {}
+    offered = {} if offered is None else offered  # not `or`: it may be empty now, and fill up later
 
     def get(name: str) -> Any:
         if name in offered:

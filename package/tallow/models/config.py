@@ -120,6 +120,11 @@ def read_entries(path: str | Path) -> dict[str, Any]:
     return parse_object(text, str(path), max_depth=MAX_DEPTH)
 
 
+def token_ids(entry: Any) -> tuple[int, ...]:
+    """The ids of an entry that holds one, several or none."""
+    return tuple(entry) if isinstance(entry, list) else () if entry is None else (entry,)
+
+
 def _is_finite(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value < math.inf
 
@@ -131,4 +136,5 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "float": ("a finite number, not negative", _is_finite),
     "bool": ("True or False", lambda value: type(value) is bool),
     "str": ("a string", lambda value: type(value) is str),
+    "tuple[int, ...]": ("a tuple of integers", lambda value: all(type(i) is int for i in value)),
 }

@@ -10,26 +10,22 @@ Source:  Touvron et al. 2023, arXiv:2302.13971 and arXiv:2307.09288; names as in
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tallow import devices, dtypes, kernels
+from tallow import dtypes, kernels
 from tallow.apply import apply
-from tallow.autograd.modes import no_grad
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError, CheckpointError, DimensionError
-from tallow.io import llama2c, safetensors
-from tallow.io.json_object import parse_object
+from tallow.errors import ArgumentError, DimensionError
+from tallow.io import llama2c
 from tallow.io.source import Source
 from tallow.kernels.decode_block import DecodeBlock
-from tallow.nn import functional as F
-from tallow.nn import init
+from tallow.models.causal_lm import CacheShape, CausalLM, to_host
+from tallow.models.config import Config, token_ids
 from tallow.nn.attention import KVCache, causal_attention, merge_heads, split_heads
 from tallow.nn.container import ModuleList
 from tallow.nn.embedding import Embedding
@@ -42,7 +38,7 @@ from tallow.tensor import Tensor, wrap
 
 
 @dataclass(frozen=True, kw_only=True)
-class LlamaConfig:
+class LlamaConfig(Config):
     """The sizes of a Llama, in the names of Hugging Face's `config.json`, which `from_json` reads.
 
     Attributes:
@@ -70,18 +66,16 @@ class LlamaConfig:
     bos_token_id: int = 1
     eos_token_id: tuple[int, ...] = (2,)
 
+    model_types: ClassVar[tuple[str, ...]] = ("llama",)
+    computed: ClassVar = {"hidden_act": ("silu",), "pretraining_tp": (1,), "attention_dropout": (0.0,)}
+    neutral: ClassVar = frozenset({"rope_parameters"})  # read as rope_scaling and rope_theta
+
     def __post_init__(self) -> None:
-        sizes = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
-        for name in (*sizes, "num_key_value_heads", "max_position_embeddings"):
-            self._require(name, "a positive integer", lambda value: type(value) is int and value > 0)
-        for name in ("rms_norm_eps", "rope_theta", "initializer_range"):
-            self._require(name, "a positive number", lambda value: type(value) in (int, float) and 0 < value < math.inf)
-        for name in ("rope_interleaved", "tie_word_embeddings", "attention_bias", "mlp_bias"):
-            self._require(name, "True or False", lambda value: type(value) is bool)
-        self._require("bos_token_id", "an integer", lambda value: type(value) is int)
-        self._require("eos_token_id", "a tuple of integers", lambda value: all(type(i) is int for i in value))
-        self._require("rope_scaling", "a mapping or None", lambda value: isinstance(value, Mapping | None))
-        self._require("head_dim", "an even integer or None", _is_even_or_none)
+        super().__post_init__()
+        self.require("rope_scaling", "a mapping or None", lambda value: isinstance(value, Mapping | None))
+        self.require("head_dim", "an even integer or None", lambda value: value is None or value % 2 == 0)
+        for name in ("rms_norm_eps", "rope_theta"):
+            self.require(name, "a positive number", lambda value: value > 0)
         if self.head_dim is None and self.hidden_size % self.num_attention_heads:
             raise ArgumentError(
                 f"LlamaConfig: {self.num_attention_heads} heads do not divide hidden_size={self.hidden_size}",
@@ -94,41 +88,19 @@ class LlamaConfig:
             )
         frequencies(self.head_width, self.rope_theta, self.rope_scaling)  # refuses a scaling it does not have
 
-    def _require(self, name: str, expected: str, holds: Callable[[Any], bool]) -> None:
-        value = getattr(self, name)
-        if not holds(value):
-            raise ArgumentError(f"LlamaConfig: {name}={value!r}", mend=f"it is {expected}")
-
     @property
     def head_width(self) -> int:
         return self.head_dim or self.hidden_size // self.num_attention_heads
 
     @classmethod
-    def from_json(cls, path: str | Path) -> LlamaConfig:
-        """Read a `config.json`.
-
-        Raises:  CheckpointError when it is not JSON, not of a Llama, or asks for something this model does not have
-        """
-        entries = parse_object(Path(path).read_bytes(), str(path), max_depth=8)
-        for name, expected in {"model_type": "llama", "hidden_act": "silu", "pretraining_tp": 1}.items():
-            if entries.get(name, expected) != expected:
-                raise CheckpointError(f"{path}: {name} is {entries[name]!r}; this model computes {expected!r} only")
-        entries.setdefault("num_key_value_heads", entries.get("num_attention_heads"))
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        if entries.get("num_key_value_heads") is None:
+            entries["num_key_value_heads"] = entries.get("num_attention_heads")
         rope = entries.get("rope_parameters")  # where transformers 5 keeps all of rotary's
         if isinstance(rope, dict):
             entries.setdefault("rope_theta", rope.get("rope_theta"))
         entries["rope_scaling"] = entries.get("rope_scaling") or rope or None
-        eos = entries.get("eos_token_id")
-        entries["eos_token_id"] = tuple(eos) if isinstance(eos, list) else () if eos is None else (eos,)
-        known = {field.name for field in fields(cls)}
-        given = {name: value for name, value in entries.items() if name in known and value is not None}
-        missing = [field.name for field in fields(cls) if field.default is MISSING and field.name not in given]
-        if missing:
-            raise CheckpointError(f"{path}: it lacks {', '.join(missing)}", mend="take the model's own config.json")
-        try:
-            return cls(**given)
-        except ArgumentError as error:
-            raise CheckpointError(f"{path}: {error}") from error
+        entries["eos_token_id"] = token_ids(entries.get("eos_token_id"))
 
     @classmethod
     def from_llama2c(cls, header: llama2c.Header) -> LlamaConfig:
@@ -146,10 +118,6 @@ class LlamaConfig:
             tie_word_embeddings=header.shared_classifier,
             eos_token_id=(1, 2),
         )
-
-
-def _is_even_or_none(value: Any) -> bool:
-    return value is None or (type(value) is int and value > 0 and value % 2 == 0)
 
 
 class LlamaAttention(Module):
@@ -226,8 +194,14 @@ class LlamaModel(Module):
         return self.norm(x_BTD)
 
 
-class Llama(Module):
-    """A language model: logits of the next token for each position.
+class LlamaCache(KVCache):
+    """A KVCache, and the short way through a model's layers for one token at a time, where the model allows it."""
+
+    decoder: Decoder | None = None
+
+
+class Llama(CausalLM):
+    """A language model; Hugging Face's `LlamaForCausalLM`.
 
     Args:
         config: the sizes.
@@ -238,39 +212,32 @@ class Llama(Module):
         for token in generate(model, [1], max_tokens=100): ...
     """
 
+    config_class = LlamaConfig
+    base_model_prefix = "model"
+    cache_class = LlamaCache
+
     def __init__(self, config: LlamaConfig, device: Any = "cpu", dtype: Any = None) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         self.model = LlamaModel(config, device, dtype)
         # With tied embeddings the head is the embedding's weight, and nothing of its own.
         tied = config.tie_word_embeddings
         self.lm_head = None if tied else Linear(config.hidden_size, config.vocab_size, False, device, dtype)
-        if self.head_weight.device.type != "meta":
-            self.reset_parameters()
+        self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Draw all matrices from N(0, initializer_range²); biases are zero."""
-        for module in self.modules():
-            if isinstance(module, Linear | Embedding):
-                init.normal_(module.weight, 0.0, self.config.initializer_range)
-            if isinstance(module, Linear) and module.bias is not None:
-                init.zeros_(module.bias)
-
-    def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
-        """Logits (B, T, V) for tokens (B, T). With a cache, the tokens follow those it has seen."""
-        return F.linear(self.model(tokens_BT, cache), self.head_weight)
+    def hidden(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
+        return self.model(tokens_BT, cache)
 
     @property
     def head_weight(self) -> Tensor:
         return self.model.embed_tokens.weight if self.lm_head is None else self.lm_head.weight
 
     @property
-    def vocab_size(self) -> int:
-        return self.config.vocab_size
-
-    @property
     def context_length(self) -> int:
         return self.config.max_position_embeddings
+
+    @property
+    def cache_shape(self) -> CacheShape:
+        return CacheShape(self.config.num_hidden_layers, self.config.num_key_value_heads, self.config.head_width)
 
     def extra_repr(self) -> str:
         shown = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size")
@@ -278,23 +245,19 @@ class Llama(Module):
 
     # ----------------------------------------------------------------------------------------------------- generation
 
-    def new_cache(self, *, length: int | None = None, batch: int = 1) -> LlamaCache:
-        """An empty cache, for `length` positions (the whole context if None) of `batch` sequences."""
-        return LlamaCache(self, self.context_length if length is None else length, batch)
+    def new_cache(self, *, length: int | None = None, batch: int = 1) -> KVCache:
+        cache = super().new_cache(length=length, batch=batch)
+        assert isinstance(cache, LlamaCache)
+        if batch == 1 and cache.capacity and _is_plain(self, cache):
+            cache.decoder = Decoder(self, cache)
+        return cache
 
     def next_logits(self, tokens: Sequence[int], cache: LlamaCache) -> npt.NDArray[np.float32]:
-        """Append `tokens`, one sequence, to the cache; the logits (V,) of what follows, on the host."""
-        if len(tokens) == 1 and cache.decoder is not None and cache.decoder.holds():
-            if not 0 <= tokens[0] < self.vocab_size:
-                raise DimensionError(f"token {tokens[0]} lies outside the vocabulary of {self.vocab_size}")
-            logits_V = cache.decoder.next_logits(tokens[0], cache)
-        else:
-            tokens_BT = wrap(devices.move(np.array([tokens], dtype=np.int64), self.head_weight.device))
-            with no_grad():
-                last_BD = self.model(tokens_BT, cache)[:, -1]
-                logits_V = F.linear(last_BD, self.head_weight).array[0]
-        logits_V = dtypes.cast(logits_V, dtypes.float32)
-        return devices.backend_of(logits_V).to_host(logits_V)
+        if len(tokens) > 1 or cache.decoder is None or not cache.decoder.holds():
+            return super().next_logits(tokens, cache)
+        if not 0 <= tokens[0] < self.vocab_size:
+            raise DimensionError(f"token {tokens[0]} lies outside the vocabulary of {self.vocab_size}")
+        return to_host(cache.decoder.next_logits(tokens[0], cache))
 
     # -------------------------------------------------------------------------------------------------------- loading
 
@@ -318,30 +281,11 @@ class Llama(Module):
         for layer in range(config.num_hidden_layers):
             for name, key in LLAMA2C_NAMES.items():
                 state[f"model.layers.{layer}.{name}.weight"] = arrays[key][layer]
-        return cls._assemble(config, {name: wrap(array) for name, array in state.items()}, dtype, device, "checkpoint")
+        return cls.assemble(config, {name: wrap(array) for name, array in state.items()}, dtype, device, "checkpoint")
 
-    @classmethod
-    def from_pretrained(cls, folder: str | Path, dtype: Any = None, device: Any = "cpu") -> Llama:
-        """Load a folder of Hugging Face's: `config.json` and `model.safetensors`, or the shards of its index.
-
-        Args:  dtype: as in the file if None
-
-        Raises:  CheckpointError with everything that is missing, unexpected or of the wrong shape
-        """
-        config = LlamaConfig.from_json(Path(folder) / "config.json")
-        state = safetensors.load_folder(folder)
-        for name in list(state):
-            # Saved by old versions though they follow from the config, or are the embedding once more.
-            if name.endswith("rotary_emb.inv_freq") or (config.tie_word_embeddings and name == "lm_head.weight"):
-                del state[name]
-        return cls._assemble(config, state, dtype, device, str(folder))
-
-    @classmethod
-    def _assemble(cls, config: LlamaConfig, state: Mapping[str, Tensor], dtype: Any, device: Any, source: str) -> Llama:
-        """A model made of the state's own arrays; they are converted and moved only where they have to be."""
-        model = cls(config, device="meta")
-        model.load_state_dict(state, assign=True, source=source)
-        return model.to(device, dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()
+    def is_superfluous(self, name: str) -> bool:
+        # Saved by old versions though they follow from the config, or are the embedding once more.
+        return name.endswith("rotary_emb.inv_freq") or (self.lm_head is None and name == "lm_head.weight")
 
 
 LLAMA2C_NAMES = {
@@ -355,29 +299,6 @@ LLAMA2C_NAMES = {
     "mlp.down_proj": "w2",
     "mlp.up_proj": "w3",
 }
-
-
-class LlamaCache(KVCache):
-    """A KVCache of a model, and the short way through its layers for one token at a time, where the model allows it."""
-
-    def __init__(self, model: Llama, length: int, batch: int) -> None:
-        config, weight = model.config, model.head_weight
-        if not 0 <= length <= config.max_position_embeddings:
-            raise ArgumentError(
-                f"a cache of {length} positions; the model's context is {config.max_position_embeddings}",
-                mend="make it as long as the text at most, and no longer than the context",
-            )
-        widened = weight.device.type == "cpu" and weight.dtype is not dtypes.float64
-        super().__init__(
-            config.num_hidden_layers,
-            batch,
-            config.num_key_value_heads,
-            length,
-            config.head_width,
-            dtype=dtypes.float32 if widened else weight.dtype,
-            device=weight.device,
-        )
-        self.decoder = Decoder(model, self) if batch == 1 and length and _is_plain(model, self) else None
 
 
 class Decoder:

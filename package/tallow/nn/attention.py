@@ -34,22 +34,29 @@ def key_mask(attention_mask_BS: Tensor) -> Tensor:
     return attention_mask_BS.bool()[:, None, None, :]
 
 
-def causal_attention(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor) -> Tensor:
+def causal_attention(
+    q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, *, scale: float | None = None, dropout_p: float = 0.0
+) -> Tensor:
     """Each of the last T of S positions attends to itself and to all before it. G divides H; T may be less than S.
 
-    softmax(q kᵀ / √K, masked) v
+    softmax(scale q kᵀ, masked) v;  scale None means 1 / √K
 
     Shapes:  -> (B, H, T, K)
     """
     queries, keys = q_BHTK.shape[2], k_BGSK.shape[2]
-    grouped = q_BHTK.shape[1] != k_BGSK.shape[1]
-    if queries == 1:
-        return F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, enable_gqa=grouped)
-    if queries == keys:
-        return F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, is_causal=True, enable_gqa=grouped)
-    # PyTorch's is_causal counts from the first key; with a cache the queries are the last positions.
-    allowed_TS = wrap(devices.move(np.tri(queries, keys, keys - queries, dtype=np.bool_), q_BHTK.device))
-    return F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, attn_mask=allowed_TS, enable_gqa=grouped)
+    allowed_TS = None
+    if 1 < queries < keys:  # PyTorch's is_causal counts from the first key; with a cache the queries are the last ones
+        allowed_TS = wrap(devices.move(np.tri(queries, keys, keys - queries, dtype=np.bool_), q_BHTK.device))
+    return F.scaled_dot_product_attention(
+        q_BHTK,
+        k_BGSK,
+        v_BGSK,
+        allowed_TS,
+        dropout_p,
+        is_causal=1 < queries == keys,
+        scale=scale,
+        enable_gqa=q_BHTK.shape[1] != k_BGSK.shape[1],
+    )
 
 
 class KVCache:

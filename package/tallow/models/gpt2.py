@@ -1,0 +1,235 @@
+"""GPT-2: a decoder-only transformer with learned positions, and norms before each part.
+
+Loads folders of Hugging Face's `GPT2LMHeadModel` and `GPT2Model`.
+
+Letters: B batch, T query positions, S key positions, D width, H heads, K head width, F feed-forward width,
+V vocabulary.
+
+Source:  Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"; names as in transformers'
+         `modeling_gpt2.py`
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tallow import creation
+from tallow.errors import ArgumentError
+from tallow.models.activations import activation_named
+from tallow.models.causal_lm import CacheShape, CausalLM
+from tallow.models.config import Config, token_ids
+from tallow.models.pretrained import PretrainedModel
+from tallow.nn import functional as F
+from tallow.nn import init
+from tallow.nn.attention import KVCache, causal_attention, merge_heads, split_heads
+from tallow.nn.container import ModuleList
+from tallow.nn.dropout import Dropout
+from tallow.nn.embedding import Embedding
+from tallow.nn.module import Module
+from tallow.nn.normalization import LayerNorm
+from tallow.nn.parameter import Parameter
+from tallow.tensor import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class GPT2Config(Config):
+    """The sizes of a GPT-2, in the names of Hugging Face's `config.json`, which `from_json` reads.
+
+    Attributes:
+        n_inner: F; None means 4 D.
+        scale_attn_weights: divide scores by √K.
+        scale_attn_by_inverse_layer_idx: divide them by the layer's number too, which counts from 1.
+        eos_token_id: the ids that end a text.
+    """
+
+    vocab_size: int
+    n_positions: int
+    n_embd: int
+    n_layer: int
+    n_head: int
+    n_inner: int | None = None
+    activation_function: str = "gelu_new"
+    resid_pdrop: float = 0.1
+    embd_pdrop: float = 0.1
+    attn_pdrop: float = 0.1
+    layer_norm_epsilon: float = 1e-5
+    initializer_range: float = 0.02
+    scale_attn_weights: bool = True
+    scale_attn_by_inverse_layer_idx: bool = False
+    bos_token_id: int = 50256
+    eos_token_id: tuple[int, ...] = (50256,)
+
+    model_types: ClassVar[tuple[str, ...]] = ("gpt2",)
+    computed: ClassVar = {"add_cross_attention": (False,), "tie_word_embeddings": (True,), "is_decoder": (False, True)}
+    # The first scales the keys before the product, and the rest is of the head for pairs of texts.
+    neutral: ClassVar = frozenset(
+        {
+            *("reorder_and_upcast_attn", "n_ctx", "summary_activation", "summary_first_dropout"),
+            *("summary_proj_to_labels", "summary_type", "summary_use_proj"),
+        }
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        activation_named(self.activation_function)
+        if self.n_embd % self.n_head:
+            raise ArgumentError(f"GPT2Config: {self.n_head} heads do not divide n_embd={self.n_embd}")
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        entries["eos_token_id"] = token_ids(entries.get("eos_token_id"))
+
+
+class Conv1D(Module):
+    """x W + b, with the weight transposed, as GPT-2's checkpoints keep it.
+
+    Shapes:  x (..., in), weight (in, out) -> (..., out)
+    """
+
+    def __init__(self, out_features: int, in_features: int, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.weight = Parameter(creation.empty(in_features, out_features, device=device, dtype=dtype))
+        self.bias = Parameter(creation.zeros(out_features, device=device, dtype=dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight.T, self.bias)
+
+
+class GPT2Attention(Module):
+    """Causal self-attention; one matrix makes queries, keys and values."""
+
+    def __init__(self, config: GPT2Config, layer: int, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.layer = layer
+        self.num_heads = config.n_head
+        self.c_attn = Conv1D(3 * config.n_embd, config.n_embd, device, dtype)
+        self.c_proj = Conv1D(config.n_embd, config.n_embd, device, dtype)
+        self.attn_pdrop = config.attn_pdrop
+        self.resid_dropout = Dropout(config.resid_pdrop)
+        self.scale = math.sqrt(config.n_head / config.n_embd) if config.scale_attn_weights else 1.0
+        if config.scale_attn_by_inverse_layer_idx:
+            self.scale /= layer + 1
+
+    def forward(self, x_BTD: Tensor, cache: KVCache | None) -> Tensor:
+        q_BHTK, k_BHSK, v_BHSK = (split_heads(part, self.num_heads) for part in self.c_attn(x_BTD).chunk(3, -1))
+        if cache is not None:
+            k_BHSK, v_BHSK = cache.append(self.layer, k_BHSK, v_BHSK)
+        dropout = self.attn_pdrop if self.training else 0.0
+        mixed_BHTK = causal_attention(q_BHTK, k_BHSK, v_BHSK, scale=self.scale, dropout_p=dropout)
+        return self.resid_dropout(self.c_proj(merge_heads(mixed_BHTK)))
+
+
+class GPT2MLP(Module):
+    def __init__(self, config: GPT2Config, device: Any, dtype: Any) -> None:
+        super().__init__()
+        inner = config.n_inner or 4 * config.n_embd
+        self.c_fc = Conv1D(inner, config.n_embd, device, dtype)
+        self.c_proj = Conv1D(config.n_embd, inner, device, dtype)
+        self.activation = activation_named(config.activation_function)
+        self.dropout = Dropout(config.resid_pdrop)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return self.dropout(self.c_proj(self.activation(self.c_fc(x_BTD))))
+
+
+class GPT2Block(Module):
+    """Attention and feed-forward, each after a norm and added to its input."""
+
+    def __init__(self, config: GPT2Config, layer: int, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.ln_1 = LayerNorm(config.n_embd, config.layer_norm_epsilon, device=device, dtype=dtype)
+        self.attn = GPT2Attention(config, layer, device, dtype)
+        self.ln_2 = LayerNorm(config.n_embd, config.layer_norm_epsilon, device=device, dtype=dtype)
+        self.mlp = GPT2MLP(config, device, dtype)
+
+    def forward(self, x_BTD: Tensor, cache: KVCache | None) -> Tensor:
+        x_BTD = x_BTD + self.attn(self.ln_1(x_BTD), cache)
+        return x_BTD + self.mlp(self.ln_2(x_BTD))
+
+
+class GPT2PretrainedModel(PretrainedModel):
+    """The base of GPT-2 with and without a head."""
+
+    config_class = GPT2Config
+    base_model_prefix = "transformer"
+
+    def reset_parameters(self) -> None:
+        """As transformers: the matrices that add to the residual stream are smaller by the root of their number."""
+        super().reset_parameters()
+        spread = self.config.initializer_range
+        for name, module in self.named_modules():
+            if isinstance(module, Conv1D):
+                is_residual = name.endswith("c_proj")
+                init.normal_(module.weight, 0.0, spread / math.sqrt(2 * self.config.n_layer) if is_residual else spread)
+
+    def is_superfluous(self, name: str) -> bool:
+        # The masks of old versions; and the head, which is the embedding once more.
+        return name.endswith((".attn.bias", ".attn.masked_bias")) or name == "lm_head.weight"
+
+
+class GPT2Model(GPT2PretrainedModel):
+    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).
+
+    Args:
+        config: the sizes.
+        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
+    """
+
+    def __init__(self, config: GPT2Config, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.wte = Embedding(config.vocab_size, config.n_embd, device=device, dtype=dtype)
+        self.wpe = Embedding(config.n_positions, config.n_embd, device=device, dtype=dtype)
+        self.drop = Dropout(config.embd_pdrop)
+        self.h = ModuleList(GPT2Block(config, i, device, dtype) for i in range(config.n_layer))
+        self.ln_f = LayerNorm(config.n_embd, config.layer_norm_epsilon, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
+        """With a cache, the tokens follow those it has seen.
+
+        Raises:  ArgumentError for positions beyond the context
+        """
+        start = 0 if cache is None else cache.length
+        end = start + tokens_BT.shape[1]
+        if end > self.config.n_positions:
+            raise ArgumentError(
+                f"a text of {end} tokens; the model has {self.config.n_positions} positions", mend="shorten the text"
+            )
+        x_BTD = self.drop(self.wte(tokens_BT) + self.wpe.weight[start:end])
+        for block in self.h:
+            x_BTD = block(x_BTD, cache)
+        if cache is not None:
+            cache.advance(tokens_BT.shape[1])
+        return self.ln_f(x_BTD)
+
+
+class GPT2(GPT2PretrainedModel, CausalLM):
+    """A language model; Hugging Face's `GPT2LMHeadModel`.
+
+    Args:    as GPT2Model
+
+    Example:
+        model = GPT2.from_pretrained("gpt2")
+        for token in generate(model, tokens, max_tokens=100): ...
+    """
+
+    def __init__(self, config: GPT2Config, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.transformer = GPT2Model(config, device, dtype)
+
+    def hidden(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
+        return self.transformer(tokens_BT, cache)
+
+    @property
+    def head_weight(self) -> Tensor:
+        return self.transformer.wte.weight
+
+    @property
+    def context_length(self) -> int:
+        return self.config.n_positions
+
+    @property
+    def cache_shape(self) -> CacheShape:
+        return CacheShape(self.config.n_layer, self.config.n_head, self.config.n_embd // self.config.n_head)

@@ -1,0 +1,103 @@
+"""Language models against transformers: the same weights give the same logits, the same gradients and the same text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import tallow as tl
+from tallow.generation import generate
+from tallow.models.gpt2 import GPT2
+
+transformers = pytest.importorskip("transformers")
+
+# Both compute in float32; sums of up to 128 terms are taken in another order.
+ATOL = 1e-4
+VOCAB = 97
+GPT2_SIZES = {
+    "vocab_size": VOCAB,
+    "n_positions": 64,
+    "n_embd": 32,
+    "n_layer": 3,
+    "n_head": 4,
+    "initializer_range": 0.2,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+}
+# What transformers makes and tallow loads, and what is not as in SIZES.
+VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
+    "gpt2": ("GPT2", GPT2, GPT2_SIZES),
+    "gpt2, other scales": (
+        "GPT2",
+        GPT2,
+        GPT2_SIZES | {"scale_attn_weights": False, "scale_attn_by_inverse_layer_idx": True, "n_inner": 48},
+    ),
+    "gpt2, relu": ("GPT2", GPT2, GPT2_SIZES | {"activation_function": "relu", "layer_norm_epsilon": 1e-3}),
+}
+
+
+@pytest.fixture(params=VARIANTS.values(), ids=list(VARIANTS))
+def models(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Any]:
+    """A model of transformers whose weights all count, and tallow's of the folder that it saved."""
+    name, cls, sizes = request.param
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{name}Config")(**sizes)
+    head = {"GPT2": "LMHeadModel"}.get(name, "ForCausalLM")
+    reference = getattr(transformers, name + head)(config).eval()
+    with torch.no_grad():
+        for parameter in reference.parameters():
+            if parameter.ndim == 1:  # norms are made of ones, biases of zeros
+                parameter.add_(torch.randn_like(parameter) / 4)
+    reference.save_pretrained(tmp_path, max_shard_size="20KB")
+    return cls.from_pretrained(tmp_path), reference
+
+
+def tokens(length: int, batch: int = 2) -> list[list[int]]:
+    return np.random.default_rng(0).integers(0, VOCAB, (batch, length)).tolist()
+
+
+def test_logits(models: tuple[Any, Any]) -> None:
+    model, reference = models
+    batch = tokens(50)
+    with torch.no_grad():
+        expected = reference(torch.tensor(batch)).logits.numpy()
+    with tl.no_grad():
+        np.testing.assert_allclose(model(tl.tensor(batch)).numpy(), expected, atol=ATOL)
+
+
+def test_logits_with_a_cache(models: tuple[Any, Any]) -> None:
+    model, reference = models
+    (text,) = tokens(50, batch=1)
+    with torch.no_grad():
+        expected = reference(torch.tensor([text])).logits[0].numpy()
+    cache = model.new_cache()
+    np.testing.assert_allclose(model.next_logits(text[:20], cache), expected[19], atol=ATOL)
+    np.testing.assert_allclose(model.next_logits(text[20:30], cache), expected[29], atol=ATOL)
+    one_by_one = [model.next_logits([token], cache) for token in text[30:]]
+    np.testing.assert_allclose(one_by_one, expected[30:], atol=ATOL)
+
+
+def test_greedy_text(models: tuple[Any, Any]) -> None:
+    model, reference = models
+    (prompt,) = tokens(5, batch=1)
+    expected = reference.generate(torch.tensor([prompt]), max_new_tokens=40, do_sample=False)[0, 5:].tolist()
+    assert list(generate(model, prompt, max_tokens=40)) == expected
+
+
+def test_gradients(models: tuple[Any, Any]) -> None:
+    model, reference = models
+    batch = tokens(30)
+    loss = reference(torch.tensor(batch), labels=torch.tensor(batch)).loss
+    loss.backward()
+    logits = model(tl.tensor(batch))[:, :-1].flatten(0, 1)
+    ours = tl.nn.functional.cross_entropy(logits, tl.tensor(batch)[:, 1:].flatten())
+    assert ours.item() == pytest.approx(loss.item(), abs=1e-4)
+    ours.backward()
+    expected = dict(reference.named_parameters())
+    for name, parameter in model.named_parameters():
+        theirs = expected[name].grad.numpy()
+        np.testing.assert_allclose(parameter.grad.numpy(), theirs, atol=ATOL * max(1, abs(theirs).max()), err_msg=name)

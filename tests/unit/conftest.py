@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from support.guarded import poisoned_empty  # noqa: F401 - for tests to find
 
 from tallow.ops.table import OPS
 

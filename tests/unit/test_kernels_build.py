@@ -19,8 +19,8 @@ from tallow.kernels import library
 
 KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
 ALL = [
-    *("adam_step", "attention_decode", "decode_block", "gelu", "layer_norm", "linear"),
-    *("rms_norm", "rotary", "silu", "silu_mul", "softmax"),
+    *("adam_step", "attention", "attention_backward", "attention_decode", "decode_block"),
+    *("gelu", "layer_norm", "linear", "rms_norm", "rotary", "silu", "silu_mul", "softmax"),
 ]
 
 # Every element kernel on arrays whose last byte is the last of its page, the next page being forbidden: a kernel that
@@ -60,6 +60,10 @@ for n in (*range(1, 20), 33, 100):
     fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), True)
     fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), False)
     fn["attention_decode"](normal(1, 4, 1, n), normal(1, 2, 5, n), normal(1, 2, 5, n), 1.0)
+    q, k, v = normal(1, 4, 3, n), normal(1, 2, 5, n), normal(1, 2, 5, n + 1)
+    for causal in (True, False):
+        y, stats = fn["attention"](q, k, v, 1.0, causal, 2)
+        fn["attention_backward"](y, q, k, v, stats, 1.0, causal, 2)
     fn["adam_step"](*[normal(n) for _ in range(5)], 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, False)
     fn["adam_step"](*[normal(n) for _ in range(4)], None, 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, True)
     for dtype in (np.float32, np.float16):
@@ -159,7 +163,8 @@ def test_the_build_makes_what_the_loader_looks_for(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path(library.FOLDER, "tallow-x86-64.so").exists(), reason="not on x86-64 Linux, or not built")
 def test_the_library_for_older_processors_keeps_the_contracts_too(tmp_path: Path) -> None:
     shutil.copy(Path(library.FOLDER, "tallow-x86-64.so"), tmp_path)
-    tests = [str(Path(__file__).with_name(f"test_kernels_{name}.py")) for name in ("compiled", "decode_block")]
+    names = ("attention", "compiled", "decode_block")
+    tests = [str(Path(__file__).with_name(f"test_kernels_{name}.py")) for name in names]
     code = f"""
 import sys, pytest
 from pathlib import Path

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.guarded import Guarded
 
 from tallow import kernels
 from tallow.kernels import library
@@ -25,29 +26,11 @@ LIBRARY = kernels.info()
 pytestmark = pytest.mark.skipif(LIBRARY.library == "none", reason=f"no compiled kernels: {LIBRARY.reason}")
 
 LENGTHS = [*range(1, 35), 63, 64, 65, 100, 257, 1000]
-POISON = np.float32(-7.25e30)
-GUARD = 64
 rng = np.random.default_rng(7)
 
 
 def normal(*shape: int) -> Array:
     return rng.standard_normal(shape).astype(np.float32)
-
-
-class Guarded:
-    """A float32 array of poison between guards, `shift` elements off any alignment."""
-
-    def __init__(self, *shape: int, shift: int = 0) -> None:
-        n = math.prod(shape)
-        self._all = np.full(n + 2 * GUARD + shift, POISON, np.float32)
-        self.array = self._all[GUARD + shift : GUARD + shift + n].reshape(shape)
-        self._outside = [self._all[: GUARD + shift], self._all[GUARD + shift + n :]]
-
-    def check(self) -> Array:
-        """The array, once it is certain that all of it and nothing else was written."""
-        assert all((part == POISON).all() for part in self._outside), "written outside the array"
-        assert not (self.array == POISON).any(), "an element was not written"
-        return self.array
 
 
 def pointer(array: Array | None) -> int | None:
@@ -59,22 +42,6 @@ def c_function(name: str, *kinds: Any) -> Callable[..., None]:
 
 
 P, N, F, I, D = library.POINTER, library.SIZE, library.FLOAT, library.INT, library.OFFSET
-
-
-@pytest.fixture
-def poisoned_empty(monkeypatch: pytest.MonkeyPatch) -> list[Guarded]:
-    """While it is active, numpy.empty hands out guarded poison; the arrays it handed out are in the list."""
-    made: list[Guarded] = []
-    plain_empty = np.empty
-
-    def empty(shape: Any, dtype: Any = np.float32) -> Array:
-        if dtype != np.float32:
-            return plain_empty(shape, dtype)
-        made.append(Guarded(*(shape if isinstance(shape, tuple) else (shape,)), shift=1))
-        return made[-1].array
-
-    monkeypatch.setattr(np, "empty", empty)
-    return made
 
 
 def call(name: str, *args: Any) -> Array:

@@ -206,15 +206,23 @@ def scaled_dot_product_attention(
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     boost = 1 / keep_probability if keep_probability else 0.0
 
+    if bias is None and allowed is None and keep is None:
+        return _unmasked(query, key, value, scale, is_causal, groups)
     call = _Attention(query, key, value, bias, allowed, keep, boost, is_causal, scale, groups)
 
     def backward(g: Array) -> tuple[object, ...]:
         return *call.gradients(g), None if bias is None else lambda: call.bias_gradient(g)
 
-    plain = bias is None and allowed is None and keep is None and not is_causal
-    if plain and query.ndim == 4 and query.shape[-2] == 1 and _is_one_batch(query, key, value, groups):
-        return run("attention_decode", query, key, value, scale), backward
     return call.value(), backward
+
+
+def _unmasked(query: Array, key: Array, value: Array, scale: float, is_causal: bool, groups: int) -> Result:
+    """All that the kernels know: neither mask nor dropout."""
+    if query.ndim == 4 and query.shape[-2] == 1 and not is_causal and _is_one_batch(query, key, value, groups):
+        y, stats = run("attention_decode", query, key, value, scale), None
+    else:
+        y, stats = run("attention", query, key, value, scale, is_causal, groups)
+    return y, lambda g: run("attention_backward", g, query, key, value, stats, scale, is_causal, groups)
 
 
 def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> int:
@@ -250,6 +258,23 @@ def _is_one_batch(query: Array, key: Array, value: Array, groups: int) -> bool:
     """Whether nothing is broadcast, and values are as wide as keys: what the kernel of one query position takes."""
     batch, heads = query.shape[:2]
     return key.size > 0 and key.shape == value.shape and key.shape[:-2] == (batch, heads // groups)
+
+
+@kernel("attention", "array")
+def attention_array(q: Array, k: Array, v: Array, scale: float, is_causal: bool, groups: int) -> tuple[Array, None]:
+    """The output, and nothing for backward, which computes the weights again.
+
+    Shapes: q (..., H, T, K), k (..., G, S, K), v (..., G, S, E) -> (..., H, T, E); H = G · groups, or broadcast
+    """
+    return _Attention(q, k, v, None, None, None, 1.0, is_causal, scale, groups).value(), None
+
+
+@kernel("attention_backward", "array")
+def attention_backward_array(
+    g: Array, q: Array, k: Array, v: Array, stats: Array | None, scale: float, is_causal: bool, groups: int
+) -> tuple[Array, Array, Array]:
+    """The gradients of q, k and v; `stats` is for kernels."""
+    return _Attention(q, k, v, None, None, None, 1.0, is_causal, scale, groups).gradients(g)
 
 
 @kernel("attention_decode", "array")

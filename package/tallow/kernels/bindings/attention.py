@@ -1,4 +1,4 @@
-"""rotary, attention_decode: see src/{rotary,attention_decode}_f32.c."""
+"""rotary, attention, attention_decode: see src/{rotary,attention,attention_decode}_f32.c."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, compiled, contiguous
+from tallow.kernels.bindings.threads import in_parts
 from tallow.kernels.library import FLOAT, INT, OFFSET, POINTER, SIZE, function
 
 _rotary = function("tl_rotary_f32", None, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, SIZE, INT)
@@ -16,6 +17,12 @@ _attention_decode = function(
     "tl_attention_decode_f32", None, *[POINTER] * 4, *[SIZE] * 5, POINTER, POINTER, FLOAT, POINTER
 )
 _Strides = OFFSET * 3
+_attention = function("tl_attention_f32", None, *[POINTER] * 5, SIZE, SIZE, POINTER, POINTER, FLOAT, INT, POINTER)
+_attention_backward = function(
+    "tl_attention_backward_f32", None, *[POINTER] * 8, SIZE, SIZE, POINTER, POINTER, FLOAT, INT, POINTER
+)
+_attention_scratch = function("tl_attention_scratch", SIZE, POINTER)
+_Sizes = SIZE * 6
 
 
 def float32_heads(x: Array, cos: Array, sin: Array, interleaved: bool) -> bool:
@@ -62,6 +69,91 @@ def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
         _strides(k), _strides(v), scale, address(scratch),
     )  # fmt: skip
     return y
+
+
+def float32_attention(q: Array, k: Array, v: Array, scale: float, is_causal: bool, groups: int) -> bool:
+    """float32 arrays q (B, H, T, K), k (B, G, S, K) and v (B, G, S, E) without empty axes; H = G · groups."""
+    if not (q.dtype == k.dtype == v.dtype == FLOAT32 and q.ndim == k.ndim == v.ndim == 4):
+        return False
+    (batch, heads, _, width), (_, kv_heads, keys, _) = q.shape, k.shape
+    fits = k.shape == (batch, kv_heads, keys, width) and v.shape[:3] == k.shape[:3]
+    return fits and min(*q.shape, *k.shape, v.shape[3]) > 0 and heads == kv_heads * groups
+
+
+def float32_attention_backward(
+    g: Array, q: Array, k: Array, v: Array, stats: Array | None, scale: float, is_causal: bool, groups: int
+) -> bool:
+    """As attention: float32 arrays g (B, H, T, E) and q, k, v, with the stats of a compiled forward pass."""
+    if stats is None or not float32_attention(q, k, v, scale, is_causal, groups):
+        return False
+    return (
+        g.dtype == stats.dtype == FLOAT32 and g.shape == (*q.shape[:3], v.shape[3]) and stats.shape == (*q.shape[:3], 2)
+    )
+
+
+class _Call:
+    """What both passes tell C of their operands."""
+
+    def __init__(self, q: Array, k: Array, v: Array, *others: Array) -> None:
+        batch, heads, t, width = q.shape
+        _, self.kv_heads, s, value_width = v.shape
+        self.count = batch * self.kv_heads
+        self.work = 2.0 * batch * heads * t * s * (width + value_width)
+        self.shape = _Sizes(heads, self.kv_heads, t, s, width, value_width)
+        self.operands = [_with_contiguous_heads(x) for x in (q, k, v, *others)]
+        self.strides = (OFFSET * 12)(*(stride for x in self.operands for stride in _strides(x)))
+        self.scratch_length = _attention_scratch(self.shape)
+
+    @property
+    def addresses(self) -> list[int]:
+        return [address(x) for x in self.operands]
+
+    def scratch(self) -> Array:
+        return np.empty(self.scratch_length, FLOAT32)
+
+
+@compiled("attention", float32_attention)
+def attention(q: Array, k: Array, v: Array, scale: float, is_causal: bool, groups: int) -> tuple[Array, Array]:
+    """softmax(q kᵀ · scale) v, and what backward wants to know of the rows of scores.
+
+    Shapes:  q (B, H, T, K), k (B, G, S, K), v (B, G, S, E) -> (B, H, T, E), (B, H, T, 2)
+    """
+    if not float32_attention(q, k, v, scale, is_causal, groups):
+        raise ShapeError(f"attention: q {q.shape}, k {k.shape} and v {v.shape} do not fit each other")
+    call = _Call(q, k, v)
+    y, stats = np.empty((*q.shape[:3], v.shape[3]), FLOAT32), np.empty((*q.shape[:3], 2), FLOAT32)
+
+    def part(first: int, last: int) -> None:
+        scratch = call.scratch()
+        _attention(
+            address(y), address(stats), *call.addresses, first, last, call.shape, call.strides, scale, is_causal,
+            address(scratch),
+        )  # fmt: skip
+
+    in_parts(call.count, call.work, part)
+    return y, stats
+
+
+@compiled("attention_backward", float32_attention_backward)
+def attention_backward(
+    g: Array, q: Array, k: Array, v: Array, stats: Array | None, scale: float, is_causal: bool, groups: int
+) -> tuple[Array, Array, Array]:
+    """The gradients of q, k and v, from that of the output and the stats of the forward pass."""
+    if stats is None or not float32_attention_backward(g, q, k, v, stats, scale, is_causal, groups):
+        raise ShapeError(f"attention_backward: g {g.shape}, q {q.shape}, k {k.shape}, v {v.shape} do not fit")
+    call = _Call(q, k, v, g)
+    stats = contiguous(stats)
+    gradients = [np.empty(x.shape, FLOAT32) for x in (q, k, v)]
+
+    def part(first: int, last: int) -> None:
+        scratch = call.scratch()
+        _attention_backward(
+            *map(address, gradients), *call.addresses, address(stats), first, last, call.shape, call.strides, scale,
+            is_causal, address(scratch),
+        )  # fmt: skip
+
+    in_parts(call.count, 2.5 * call.work, part)
+    return gradients[0], gradients[1], gradients[2]
 
 
 def _with_contiguous_heads(array: Array) -> Array:

@@ -1,0 +1,51 @@
+"""Running a kernel on parts of its work at the same time: C gives up Python's lock while it computes.
+
+What a part computes does not depend on how many there are, so neither do results.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+
+from tallow.kernels.library import IN_BROWSER
+
+WORTH_A_THREAD = 2_000_000  # multiplications: below that, about 0.1 ms, handing over costs more than it saves
+
+
+@cache
+def thread_count() -> int:
+    """OMP_NUM_THREADS, which NumPy's BLAS goes by too, or the processors that this process may use."""
+    if IN_BROWSER:
+        return 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    if wanted.isdigit() and int(wanted):
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="tallow")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has the pool, but none of its threads
+
+
+def in_parts(count: int, work: float, call: Callable[[int, int], None]) -> None:
+    """`call(first, last)` for parts that make up range(count), on as many threads as `work` multiplications deserve."""
+    parts = int(min(count, thread_count(), 1 + work // WORTH_A_THREAD))
+    if parts <= 1:
+        call(0, count)
+        return
+    bounds = [count * i // parts for i in range(parts + 1)]
+    others = [_pool().submit(call, *bounds[i : i + 2]) for i in range(1, parts)]
+    try:
+        call(*bounds[:2])
+    finally:
+        wait(others)  # they write into the caller's arrays
+    for other in others:
+        other.result()

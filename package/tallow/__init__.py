@@ -126,20 +126,46 @@ offer_operators()
 globals().update(OFFERED["tl"])
 
 LATER = {  # imported when they are first asked for
+    "GradScaler": "tallow.amp:GradScaler",
+    "amp": "tallow.amp",
+    "autocast": "tallow.amp:autocast",
+    "backends": "tallow.backends",
+    "compat": "tallow.compat",
+    "compile": "tallow.compiler:compile",
+    "compiler": "tallow.compiler",
     "cuda": "tallow.cuda",
     "data": "tallow.data",
+    "default_generator": "tallow.random:default_generator",
+    "distributed": "tallow.distributed",
     "generation": "tallow.generation",
+    "get_autocast_dtype": "tallow.amp:get_autocast_dtype",
     "io": "tallow.io",
+    "is_autocast_enabled": "tallow.amp:is_autocast_enabled",
+    "jit": "tallow.jit",
+    "keras": "tallow.keras",
     "load": "tallow.io:load",
     "load_checkpoint": "tallow.io:load_checkpoint",
     "models": "tallow.models",
     "nn": "tallow.nn",
     "optim": "tallow.optim",
+    "random": "tallow.random",
     "save": "tallow.io:save",
     "save_checkpoint": "tallow.io:save_checkpoint",
+    "testing": "tallow.testing",
     "text": "tallow.text",
     "utils": "tallow.utils",
 }
+_SETTINGS = (
+    "are_deterministic_algorithms_enabled get_float32_matmul_precision get_num_interop_threads get_num_threads "
+    "set_default_tensor_type set_float32_matmul_precision set_num_interop_threads set_num_threads "
+    "use_deterministic_algorithms"
+)
+_TYPED_TENSORS = (
+    "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
+    "ShortTensor"
+)
+LATER |= {name: f"tallow.settings:{name}" for name in _SETTINGS.split()}
+LATER |= {name: f"tallow.typed_tensors:{name}" for name in _TYPED_TENSORS.split()}
 __all__ += list(OFFERED["tl"])
 __all__ += list(LATER)
 

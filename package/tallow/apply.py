@@ -37,6 +37,7 @@ from tallow.errors import (
 )
 from tallow.ops.quiet import hush, restore
 from tallow.ops.table import Op
+from tallow.precision import LOWERED, cast_operands
 from tallow.tensor import Tensor, wrap
 
 _new = Tensor.__new__
@@ -88,6 +89,8 @@ def apply(op: Op, *args: Any, **kwargs: Any) -> Any:
     """
     if op.view and not kwargs and op.required <= len(args) and isinstance(args[0], Tensor):
         return _apply_view(op, *args)
+    if mode.autocast is not None:
+        args, kwargs = cast_operands(mode.autocast, op, args, kwargs)
     ready = Prepared(op, args, kwargs)
     value, backward = compute(op, ready)
     tensors = ready.tensors
@@ -300,11 +303,16 @@ def binary_operator(op: Op, plain: Callable[[Array, Array], Array] | None = None
     takes_numbers = 1 in op.numbers
     ndarray = np.ndarray
     name = op.name
+    is_lowered = name in LOWERED
 
     def operator(self: Tensor, other: Any) -> Any:
         a = self.array
         dtype = a.dtype
-        if (dtype is not F32 and dtype is not F64) or type(a) is not ndarray:
+        if (
+            (dtype is not F32 and dtype is not F64)
+            or type(a) is not ndarray
+            or (is_lowered and mode.autocast is not None)
+        ):
             operand = as_operand(other)
             return NotImplemented if operand is None else apply(op, self, operand)
         if isinstance(other, Tensor):

@@ -31,10 +31,23 @@ Number = Any  # a Python number, or a tensor of one element
 def place(array: Array, dtype: dtypes.dtype, device: Device, requires_grad: bool) -> Tensor:
     """A leaf holding this array, converted and moved where that is needed."""
     array = dtypes.cast(array, dtype)
+    if device is None and type(array) is np.ndarray:
+        device = devices.default.device
     if device is not None:
         array = devices.move(array, devices.device(device))
     made = wrap(array)
     return made.requires_grad_() if requires_grad else made
+
+
+@offer("tl")
+def set_default_device(device: Device) -> None:
+    """Put new tensors that name no device there, in this thread; None is the CPU."""
+    devices.default.device = None if device is None else devices.device(device)
+
+
+@offer("tl")
+def get_default_device() -> devices.device:
+    return devices.chosen(None)
 
 
 def default_or(dtype: Dtype) -> dtypes.dtype:
@@ -248,7 +261,7 @@ def filled(
     shape: tuple[int, ...], value: Number | None, d: dtypes.dtype, device: Device, requires_grad: bool = False
 ) -> Tensor:
     """A leaf of that size, made where it belongs; without a value its memory is not initialised."""
-    target = devices.CPU if device is None else devices.device(device)
+    target = devices.chosen(device)
     xp = devices.get_backend(target.type).module
     try:
         if value is None or target.type == "meta":
@@ -299,7 +312,7 @@ def empty_strided(
     flat = empty(length, dtype=d, device=device).array
     xp = devices.array_module(flat)
     steps = tuple(s * d.itemsize for s in stride)
-    return place(xp.lib.stride_tricks.as_strided(flat, shape, steps), d, None, requires_grad)
+    return place(xp.lib.stride_tricks.as_strided(flat, shape, steps), d, device, requires_grad)
 
 
 @offer("tl")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import threading
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,10 @@ from tallow.errors import ArgumentTypeError, DeviceError
 
 
 class device:
-    """A device's type and index: `device("cuda:1")`, `device("cuda", 1)`. Equal ones compare equal."""
+    """A device's type and index: `device("cuda:1")`, `device("cuda", 1)`. Equal ones compare equal.
+
+    `with device("cuda"):` puts new tensors there that name no device.
+    """
 
     __slots__ = ("index", "type")
 
@@ -46,6 +50,26 @@ class device:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return device, (self.type, self.index)
+
+    def __enter__(self) -> device:
+        default.outside.append(default.device)
+        default.device = self
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        default.device = default.outside.pop()
+
+
+class _Default(threading.local):
+    """Where new tensors go that name no device; None for the CPU. Each thread has its own."""
+
+    device: device | None = None
+
+    def __init__(self) -> None:
+        self.outside: list[device | None] = []  # what it was outside of the blocks that the thread is in
+
+
+default = _Default()
 
 
 class Backend(Protocol):
@@ -80,6 +104,13 @@ class _Cpu:
 
 
 CPU = device("cpu")
+
+
+def chosen(given: device | str | int | None) -> device:
+    """The device that was given, or the default one."""
+    return (default.device or CPU) if given is None else device(given)
+
+
 PROVIDERS = {"cuda": "tallow_cuda", "meta": "tallow.meta"}  # device type -> the package that registers it when imported
 _BY_TYPE: dict[str, Backend] = {}
 _BY_ARRAY: dict[type, Backend] = {}

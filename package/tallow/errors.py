@@ -15,6 +15,7 @@ ported code keep working:
     ├── ArgumentError       ValueError        any other argument that makes no sense; a RuntimeError as well
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
     ├── MissingNameError    AttributeError    a name of PyTorch's that tallow does not have
+    ├── MissingModuleError  ModuleNotFoundError  a module of PyTorch's that tallow does not have
     ├── KernelUnavailable   RuntimeError      no kernel takes these arguments
     ├── WorkerError         RuntimeError      a worker process that died, or took too long
     ├── DatasetError        RuntimeError      data that is missing, truncated or malformed; a ValueError as well
@@ -78,6 +79,10 @@ class ArgumentTypeError(TallowError, TypeError):
 
 class MissingNameError(TallowError, AttributeError):
     """A name of PyTorch's that tallow does not have."""
+
+
+class MissingModuleError(TallowError, ModuleNotFoundError):
+    """A module of PyTorch's that tallow does not have."""
 
 
 class KernelUnavailable(TallowError, RuntimeError):

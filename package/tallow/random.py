@@ -5,11 +5,14 @@ Numbers are drawn on the host by NumPy's PCG64 and moved to the device that asks
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from tallow.errors import ArgumentError
+from tallow.names import names_of
 from tallow.offer import offer
 from tallow.tensor import Tensor, wrap
 
@@ -102,3 +105,30 @@ def get_rng_state() -> Tensor:
 @offer("tl")
 def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
+    """Within the block the numbers go their own way; after it they go on from where they were before.
+
+    Args:  devices: as PyTorch's, without effect: one generator draws for all
+    """
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
+
+
+__all__ = [
+    "Generator",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
+__getattr__, __dir__ = names_of(__name__)

@@ -32,17 +32,19 @@ LAYERS = (
         "arguments",
         "offer",
         "creation",
-        "cuda",
         "functions",
         "linalg",
         "meta",
+        "precision",
         "random",
         "special",
+        "typed_tensors",
     ),
     ("nn", "optim", "data", "text", "audio", "io", "utils"),
+    ("amp", "backends", "compiler", "cuda", "distributed", "distributions", "jit", "settings", "testing"),
     ("models", "generation", "hub"),
     ("tallow",),
-    ("keras", "cli", "__main__"),
+    ("keras", "cli", "compat", "__main__"),
 )
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 

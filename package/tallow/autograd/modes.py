@@ -8,14 +8,17 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any, Self, TypeVar, overload
 
+from tallow.dtypes import dtype
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Mode(threading.local):
-    """Whether ops are recorded; each thread has its own."""
+    """Whether ops are recorded, and in which precision they compute; each thread has its own."""
 
     recording = True
     inference = False
+    autocast: dict[str, dtype] | None = None  # device type -> the dtype that `tallow.amp.autocast` lowers to there
 
 
 mode = _mode = _Mode()  # `_mode` where PyTorch calls an argument `mode`

@@ -60,8 +60,9 @@ def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if dtype is None:
         prefix = "torch.cuda." if input.is_cuda else "torch."
         return prefix + CLASS_NAMES[input.dtype]
-    if isinstance(dtype, str):
-        found = [d for d, name in CLASS_NAMES.items() if dtype.split(".")[-1] == name]
+    called = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")  # of a class such as LongTensor
+    if isinstance(dtype, str) or called in CLASS_NAMES.values():
+        found = [d for d, name in CLASS_NAMES.items() if called.split(".")[-1] == name]
         if not found:
             raise ArgumentError(f"type: invalid type {dtype!r}", mend="pass a dtype, such as tl.float32")
         (dtype,) = found

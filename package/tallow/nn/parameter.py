@@ -71,6 +71,6 @@ class UninitializedParameter(Parameter):
 def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Parameter:
     """A parameter to be filled by its layer. On device "meta" it takes no memory, and has none to be filled."""
     storage = (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).storage
-    target = devices.device("cpu" if device is None else device)
+    target = devices.chosen(device)
     array = devices.get_backend(target.type).module.empty(shape, storage)
     return Parameter(Tensor(devices.move(array, target)))

@@ -3,6 +3,6 @@
 from tallow.names import names_of
 from tallow.utils import data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]
 
-__getattr__, __dir__ = names_of(__name__)
+__getattr__, __dir__ = names_of(__name__, later={"checkpoint": "tallow.utils.checkpoint"})

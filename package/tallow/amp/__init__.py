@@ -1,0 +1,14 @@
+"""Mixed precision, as torch.amp: `autocast` lowers what costs little, `GradScaler` saves float16 gradients."""
+
+from tallow.amp.autocast_mode import (
+    autocast,
+    get_autocast_dtype,
+    is_autocast_available,
+    is_autocast_enabled,
+)
+from tallow.amp.grad_scaler import GradScaler
+from tallow.names import names_of
+
+__all__ = ["GradScaler", "autocast", "get_autocast_dtype", "is_autocast_available", "is_autocast_enabled"]
+
+__getattr__, __dir__ = names_of(__name__)

@@ -1,0 +1,77 @@
+"""autocast: matrix products in a lower precision, losses in float32, without a change to the model."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import ContextDecorator
+from typing import Any
+
+from tallow import cuda, dtypes
+from tallow.autograd.modes import mode
+from tallow.errors import DeviceError
+
+DEFAULTS = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}
+
+
+class autocast(ContextDecorator):
+    """Compute in mixed precision inside: `with autocast("cuda", dtype=tl.float16):`, or as a decorator.
+
+    Matrix products, convolutions, attention and recurrent layers get their float operands in `dtype`, losses and what
+    needs precision get them in float32; an op that is given both gets float32. float64 and integers stay.
+    `tallow.precision` lists the ops. On CPU sixteen-bit numbers are stored as such and computed in float32, which saves
+    memory and no time.
+
+    Args:
+        device_type: the type of the devices where this holds, "cpu" or "cuda".
+        dtype: bfloat16 on the CPU and float16 on CUDA, unless given.
+        cache_enabled: as PyTorch's, without effect: weights are converted each time that they are used.
+
+    Raises:  DeviceError for another type of device. For "cuda" without a GPU, and for another dtype than float16 and
+        bfloat16, there is a warning, and the block computes as it would outside.
+    """
+
+    def __init__(
+        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
+        if device_type not in DEFAULTS:
+            raise DeviceError(f"autocast: no device of type {device_type!r}", mend=f"use one of {list(DEFAULTS)}")
+        self.device = device_type
+        self.fast_dtype = DEFAULTS[device_type] if dtype is None else dtypes.as_dtype(dtype)
+        self._enabled = enabled and self._is_possible()
+        self._saved: list[dict[str, dtypes.dtype] | None] = []
+
+    def _is_possible(self) -> bool:
+        if self.device == "cuda" and not cuda.is_available():
+            warnings.warn("autocast: device_type is 'cuda', but there is no GPU; disabled", stacklevel=3)
+            return False
+        if self.fast_dtype not in DEFAULTS.values():
+            warnings.warn(
+                f"autocast: {self.fast_dtype} is not among {[d.name for d in DEFAULTS.values()]}; disabled",
+                stacklevel=3,
+            )
+            return False
+        return True
+
+    def __enter__(self) -> autocast:
+        self._saved.append(mode.autocast)
+        others = {device: dtype for device, dtype in (mode.autocast or {}).items() if device != self.device}
+        mode.autocast = (others | {self.device: self.fast_dtype} if self._enabled else others) or None
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        mode.autocast = self._saved.pop()
+
+
+def is_autocast_available(device_type: str) -> bool:
+    return device_type in DEFAULTS
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    return device_type in (mode.autocast or {})
+
+
+def get_autocast_dtype(device_type: str) -> dtypes.dtype:
+    """What operands are lowered to on such devices; outside of autocast, what they would be."""
+    if device_type not in DEFAULTS:
+        raise DeviceError(f"autocast: no device of type {device_type!r}", mend=f"use one of {list(DEFAULTS)}")
+    return (mode.autocast or DEFAULTS).get(device_type, DEFAULTS[device_type])

@@ -1,0 +1,64 @@
+"""Which module of PyTorch's is which of tallow's."""
+
+from __future__ import annotations
+
+# Written as entry points are: "module", or "module:object" where tallow needs no module of its own.
+MODULES = {
+    "torch": "tallow",
+    "torch.amp": "tallow.amp",
+    "torch.amp.autocast_mode": "tallow.amp.autocast_mode",
+    "torch.amp.grad_scaler": "tallow.amp.grad_scaler",
+    "torch.autograd": "tallow.autograd",
+    "torch.autograd.function": "tallow.autograd.function",
+    "torch.backends": "tallow.backends",
+    "torch.compiler": "tallow.compiler",
+    "torch.cuda": "tallow.cuda",
+    "torch.cuda.amp": "tallow.cuda.amp",
+    "torch.distributed": "tallow.distributed",
+    "torch.jit": "tallow.jit",
+    "torch.linalg": "tallow.linalg",
+    "torch.nn": "tallow.nn",
+    "torch.nn.common_types": "tallow.compat.types",
+    "torch.nn.functional": "tallow.nn.functional",
+    "torch.nn.init": "tallow.nn.init",
+    "torch.nn.modules": "tallow.nn",
+    "torch.nn.modules.utils": "tallow.compat.sizes",
+    "torch.nn.parameter": "tallow.nn.parameter",
+    "torch.nn.utils": "tallow.nn.utils",
+    "torch.optim": "tallow.optim",
+    "torch.optim.lr_scheduler": "tallow.optim.lr_scheduler",
+    "torch.random": "tallow.random",
+    "torch.special": "tallow.special",
+    "torch.testing": "tallow.testing",
+    "torch.types": "tallow.compat.types",
+    "torch.utils": "tallow.utils",
+    "torch.utils.checkpoint": "tallow.utils.checkpoint",
+    "torch.utils.data": "tallow.utils.data",
+    "torch.version": "tallow.compat.version",
+}
+for _name in ("cuda", "cuda.matmul", "cudnn", "mkl", "mkldnn", "mps", "openmp"):
+    MODULES[f"torch.backends.{_name}"] = f"tallow.backends:{_name}"
+for _file in ("clip_grad", "convert_parameters", "rnn", "weight_norm"):
+    MODULES[f"torch.nn.utils.{_file}"] = f"tallow.nn.utils.{_file}"
+_FILES_OF_MODULES = (
+    "activation batchnorm container conv distance dropout flatten fold instancenorm lazy linear loss module "
+    "normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
+)
+for _file in _FILES_OF_MODULES.split():
+    MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # whichever file of tallow's has it
+for _file in ("adam", "adamw", "optimizer", "rmsprop", "sgd"):
+    MODULES[f"torch.optim.{_file}"] = f"tallow.optim.{'adam' if _file == 'adamw' else _file}"
+
+# Names that only the stand-in has: the version, and base classes that programs ask `isinstance` of.
+OWN = {
+    "torch.__version__": "tallow.compat.version:__version__",
+    "torch.nn.modules.batchnorm._BatchNorm": "tallow.nn.channel_normalization:_BatchNorm",
+    "torch.nn.modules.batchnorm._NormBase": "tallow.nn.channel_normalization:_NormBase",
+    "torch.nn.modules.conv._ConvNd": "tallow.nn.convolution:_ConvNd",
+    "torch.nn.modules.conv._ConvTransposeNd": "tallow.nn.convolution:_ConvTransposeNd",
+    "torch.nn.modules.dropout._DropoutNd": "tallow.nn.dropout:_DropoutNd",
+    "torch.nn.modules.instancenorm._InstanceNorm": "tallow.nn.channel_normalization:_InstanceNorm",
+    "torch.nn.modules.loss._Loss": "tallow.nn.loss:_Loss",
+    "torch.nn.modules.loss._WeightedLoss": "tallow.nn.loss:_WeightedLoss",
+    "torch.nn.modules.module._IncompatibleKeys": "tallow.nn.module:IncompatibleKeys",
+}

@@ -1,0 +1,21 @@
+"""torch.types: names for annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from tallow.devices import device
+from tallow.dtypes import dtype
+from tallow.size import Size
+from tallow.tensor import Tensor
+
+__all__ = ["Device", "Number", "Tensor", "_TensorOrTensors", "_bool", "_device", "_dtype", "_float", "_int", "_size"]
+
+Device: TypeAlias = device | str | int | None
+Number: TypeAlias = int | float | bool
+_TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
+_size: TypeAlias = Size | list[int] | tuple[int, ...]
+_device: Any = device
+_dtype: Any = dtype
+_bool, _float, _int = bool, float, int

@@ -1,0 +1,53 @@
+"""torch.version, and `torch.__version__`: the PyTorch whose API tallow has, and that it is tallow."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tallow import __version__ as tallow_version
+
+PYTORCH = "2.13.0"  # what the parity tests compare with
+
+
+class TorchVersion(str):
+    """A version that compares as a version, not as text: TorchVersion("2.13.0") > "2.2"."""
+
+    def _key(self, other: Any) -> tuple[list[int], list[int]] | None:
+        if isinstance(other, str):
+            return _release(self), _release(other)
+        if isinstance(other, tuple | list):
+            return _release(self), [int(n) for n in other]
+        return None
+
+    def __lt__(self, other: Any) -> bool:
+        key = self._key(other)
+        return NotImplemented if key is None else key[0] < key[1]
+
+    def __le__(self, other: Any) -> bool:
+        key = self._key(other)
+        return NotImplemented if key is None else key[0] <= key[1]
+
+    def __gt__(self, other: Any) -> bool:
+        key = self._key(other)
+        return NotImplemented if key is None else key[0] > key[1]
+
+    def __ge__(self, other: Any) -> bool:
+        key = self._key(other)
+        return NotImplemented if key is None else key[0] >= key[1]
+
+
+def _release(version: str) -> list[int]:
+    """The numbers before any suffix, without zeros at the end: [2, 13] of "2.13.0+tallow"."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    numbers = [int(n) for n in match[0].split(".")] if match else []
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return numbers
+
+
+__version__ = TorchVersion(f"{PYTORCH}+tallow.{tallow_version}")
+cuda: str | None = None  # that PyTorch would have been built with
+hip: str | None = None
+git_version = "tallow"
+debug = False

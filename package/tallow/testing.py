@@ -1,0 +1,123 @@
+"""torch.testing: comparing what was computed with what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tallow import dtypes
+from tallow.creation import as_tensor
+from tallow.devices import is_array
+from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.names import names_of
+from tallow.tensor import Tensor
+
+__all__ = ["assert_close"]
+
+TOLERANCES = {  # rtol and atol, PyTorch's; other dtypes are compared exactly
+    dtypes.float16: (1e-3, 1e-5),
+    dtypes.bfloat16: (1.6e-2, 1e-5),
+    dtypes.float32: (1.3e-6, 1e-5),
+    dtypes.float64: (1e-7, 1e-7),
+}
+Message = str | Callable[[str], str] | None
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: Message = None,
+) -> None:
+    """|actual - expected| <= atol + rtol · |expected| for tensors, arrays, numbers, and sequences and dicts of them.
+
+    Args:    as torch.testing.assert_close; tolerances are those of the less precise dtype unless both are given
+    Raises:  AssertionError that says where and by how much, and for other shapes, dtypes, devices, lengths or keys;
+        ArgumentError for one tolerance without the other, ArgumentTypeError for what cannot be compared
+    """
+    if (rtol is None) != (atol is None):
+        raise ArgumentError("assert_close: rtol and atol must both be given, or neither")
+    checks = {"device": check_device, "dtype": check_dtype, "stride": check_stride}
+    if not allow_subclasses and type(actual) is not type(expected):
+        raise AssertionError(f"Expected {type(expected).__name__}, got {type(actual).__name__}")
+    for where, a, e in _pairs(actual, expected, ""):
+        fault = _fault(a, e, rtol, atol, equal_nan, checks)
+        if fault is not None:
+            text = fault + (f"\n\nThe failure occurred for item {where}" if where else "")
+            raise AssertionError(msg(text) if callable(msg) else msg or text)
+
+
+def _pairs(actual: Any, expected: Any, where: str) -> Any:
+    """What has to be compared, with its place in the containers."""
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        if actual.keys() != expected.keys():
+            raise AssertionError(f"The keys of the mappings differ: {[*actual]} and {[*expected]}")
+        for key in expected:
+            yield from _pairs(actual[key], expected[key], f"{where}[{key!r}]")
+    elif _is_sequence(actual) and _is_sequence(expected):
+        if len(actual) != len(expected):
+            raise AssertionError(f"The lengths of the sequences differ: {len(actual)} and {len(expected)}")
+        for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
+            yield from _pairs(a, e, f"{where}[{i}]")
+    else:
+        yield where, actual, expected
+
+
+def _is_sequence(x: Any) -> bool:
+    return isinstance(x, Sequence) and not isinstance(x, str)
+
+
+def _fault(
+    actual: Any, expected: Any, rtol: float | None, atol: float | None, equal_nan: bool, checks: dict[str, bool]
+) -> str | None:
+    """What is wrong with a pair, if anything is."""
+    if actual is None and expected is None:
+        return None
+    kinds = (Tensor, np.generic, int, float)
+    if not all(isinstance(x, kinds) or is_array(x) for x in (actual, expected)):
+        raise ArgumentTypeError(f"assert_close: cannot compare {type(actual).__name__} with {type(expected).__name__}")
+    what = "Scalars" if isinstance(actual, int | float) and isinstance(expected, int | float) else "Tensor-likes"
+    a, e = as_tensor(actual), as_tensor(expected)
+    if a.shape != e.shape:
+        return f"The values for attribute 'shape' do not match: {tuple(a.shape)} != {tuple(e.shape)}."
+    for attribute, wanted in checks.items():
+        mine, theirs = (getattr(t, attribute)() if attribute == "stride" else getattr(t, attribute) for t in (a, e))
+        if wanted and mine != theirs:
+            return f"The values for attribute '{attribute}' do not match: {mine} != {theirs}."
+    if rtol is None or atol is None:
+        both = [TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in (a, e)]
+        rtol, atol = max(r for r, _ in both), max(t for _, t in both)
+    return _distance(a._host(), e._host(), rtol, atol, equal_nan, what)
+
+
+def _distance(a: Any, e: Any, rtol: float, atol: float, equal_nan: bool, what: str) -> str | None:
+    if a.dtype.kind not in "fc" or e.dtype.kind not in "fc":  # so that differences of unsigned integers have a sign
+        a, e = (x.astype(np.int64) if x.dtype.kind in "uib" else x for x in (a, e))
+    far = ~np.isclose(a, e, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    if not far.any():
+        return None
+    with np.errstate(all="ignore"):
+        absolute = np.where(far, np.abs(a - e), 0)
+        relative = absolute / np.abs(e)
+    at = np.unravel_index(np.argmax(np.nan_to_num(absolute, nan=np.inf)), absolute.shape)
+    at_relative = np.unravel_index(np.argmax(np.nan_to_num(relative, nan=-1.0)), relative.shape)
+    return (
+        f"{what} are not close!\n\n"
+        f"Mismatched elements: {far.sum()} / {far.size} ({far.sum() / far.size:.1%})\n"
+        f"Greatest absolute difference: {absolute[at]} at index {tuple(map(int, at))} (up to {atol} allowed)\n"
+        f"Greatest relative difference: {relative[at_relative]} at index {tuple(map(int, at_relative))} "
+        f"(up to {rtol} allowed)"
+    )
+
+
+__getattr__, __dir__ = names_of(__name__)

@@ -1,0 +1,35 @@
+"""FloatTensor, LongTensor and their like: PyTorch's older way to name a dtype, as a constructor and a class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow import dtypes
+from tallow.creation import empty, tensor
+from tallow.functions.casting import CLASS_NAMES
+from tallow.names import names_of
+from tallow.tensor import Tensor
+
+
+class _TypedTensor(type):
+    """`isinstance(x, FloatTensor)` asks for the dtype."""
+
+    dtype: dtypes.dtype
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+        """A tensor of these numbers, or an uninitialised one of these sizes; an empty one without arguments."""
+        if len(args) == 1 and not isinstance(args[0], int):
+            return tensor(args[0], dtype=cls.dtype, device=device)
+        return empty(*(args or (0,)), dtype=cls.dtype, device=device)
+
+
+TYPES: dict[str, type] = {
+    name: _TypedTensor(name, (), {"dtype": dtype, "__module__": __name__, "__doc__": f"Tensors of {dtype.name}."})
+    for dtype, name in CLASS_NAMES.items()
+}
+
+__all__ = list(TYPES)
+__getattr__, __dir__ = names_of(__name__, offered=TYPES)

@@ -1,0 +1,153 @@
+"""Trading time for memory: what backward needs of a part of a model is computed again instead of kept.
+
+Source:  Chen et al. 2016, arXiv:1604.06174
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tallow.autograd import enable_grad, grad, is_grad_enabled
+from tallow.autograd.function import Function
+from tallow.autograd.graph import Node, Output
+from tallow.autograd.modes import mode
+from tallow.errors import ArgumentError
+from tallow.names import names_of
+from tallow.random import default_generator
+from tallow.tensor import Tensor
+
+__all__ = ["checkpoint", "checkpoint_sequential"]
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    context_fn: Any = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """`function(*args, **kwargs)`, which is called a second time in backward: only its arguments are kept till then.
+
+    Gradients reach the arguments that are tensors, and the parameters that the function uses.
+
+    Args:
+        function: returns a tensor, or a tuple of tensors and other values; it must do the same both times.
+        preserve_rng_state: draw the same random numbers the second time, so that dropout drops the same.
+        use_reentrant, context_fn, determinism_check, debug: PyTorch's, without effect.
+    """
+    if not is_grad_enabled():
+        return function(*args, **kwargs)
+    segment = _Segment(function, args, kwargs, preserve_rng_state)
+    made = segment.run()
+    outputs = made if isinstance(made, tuple) else (made,)
+    own = set(map(id, segment.inputs))
+    used = [leaf for leaf in _leaves_behind(outputs) if id(leaf) not in own]
+    segment.outputs = tuple(t.detach() if isinstance(t, Tensor) else t for t in outputs)
+    returned = _Recomputed.apply(segment, *segment.given, *used)
+    return returned if isinstance(made, tuple) else returned[0]
+
+
+class _Segment:
+    """A call that can be made again.
+
+    Attributes:
+        given: the arguments that are tensors.
+        inputs: the tensors that stand for them in the call, without their histories.
+        outputs: what the first call returned.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], preserve_rng_state: bool
+    ) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.given = [a for a in args if isinstance(a, Tensor)]
+        self.random_state = default_generator.get_state() if preserve_rng_state else None
+        self.autocast = mode.autocast
+        self.inputs: list[Tensor] = []
+        self.outputs: tuple[Any, ...] = ()
+
+    def run(self) -> Any:
+        self.inputs = [t.detach().requires_grad_(t.requires_grad) for t in self.given]
+        inputs = iter(self.inputs)
+        with enable_grad():
+            return self.function(*(next(inputs) if isinstance(a, Tensor) else a for a in self.args), **self.kwargs)
+
+    def run_again(self) -> tuple[Any, ...]:
+        outside, autocast = default_generator.get_state(), mode.autocast
+        if self.random_state is not None:
+            default_generator.set_state(self.random_state)
+        mode.autocast = self.autocast
+        try:
+            made = self.run()
+        finally:
+            mode.autocast = autocast
+            if self.random_state is not None:
+                default_generator.set_state(outside)
+        return made if isinstance(made, tuple) else (made,)
+
+
+class _Recomputed(Function):
+    @staticmethod
+    def forward(ctx: Any, segment: _Segment, *tensors: Tensor) -> Any:
+        ctx.segment, ctx.used = segment, tensors[len(segment.given) :]
+        ctx.save_for_backward(*tensors)  # so that overwriting one before backward is an error
+        ctx.set_materialize_grads(False)
+        return segment.outputs
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
+        outputs = ctx.segment.run_again()
+        pairs = [
+            (y, g)
+            for y, g in zip(outputs, grads, strict=True)
+            if g is not None and isinstance(y, Tensor) and y.requires_grad
+        ]
+        wanted = [t for t in (*ctx.segment.inputs, *ctx.used) if t.requires_grad]
+        found = iter(grad([y for y, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True))
+        return None, *(next(found) if t.requires_grad else None for t in (*ctx.segment.inputs, *ctx.used))
+
+
+def _leaves_behind(outputs: Sequence[Any]) -> Iterator[Tensor]:
+    """The leaves that the outputs depend on, each once."""
+    pending = [t._node or t for t in outputs if isinstance(t, Tensor) and t.requires_grad]
+    seen = set()
+    while pending:
+        edge = pending.pop()
+        if isinstance(edge, Output):
+            edge = edge.node
+        if id(edge) in seen:
+            continue
+        seen.add(id(edge))
+        if isinstance(edge, Node):
+            pending += [e for e in edge.edges if e is not None]
+        else:
+            yield edge
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """A chain of modules, cut into segments that are checkpointed each by itself; the last one is not."""
+    chain = list(functions.children() if hasattr(functions, "children") else functions)
+    if not 1 <= segments <= len(chain):
+        raise ArgumentError(f"checkpoint_sequential: {segments} segments of {len(chain)} modules")
+    size = len(chain) // segments
+
+    def running(part: list[Callable[..., Any]]) -> Callable[..., Any]:
+        def run(x: Any) -> Any:
+            for function in part:
+                x = function(x)
+            return x
+
+        return run
+
+    for start in range(0, size * (segments - 1), size):
+        input = checkpoint(running(chain[start : start + size]), input, use_reentrant=use_reentrant, **kwargs)
+    return running(chain[size * (segments - 1) :])(input)
+
+
+__getattr__, __dir__ = names_of(__name__)

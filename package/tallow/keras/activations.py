@@ -1,0 +1,164 @@
+"""Activation functions under Keras' names, with Keras' defaults where they are not PyTorch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tallow as tl
+from tallow.errors import ArgumentTypeError
+from tallow.keras.lookup import find
+from tallow.nn import functional as F
+from tallow.tensor import Tensor
+
+Activation = Callable[[Tensor], Tensor]
+
+
+def linear(x: Tensor) -> Tensor:
+    """x itself."""
+    return x
+
+
+def relu(x: Tensor, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Tensor:
+    """x above `threshold`, at most `max_value`; negative_slope · (x - threshold) below it."""
+    if threshold:
+        y = tl.where(x > threshold, x, negative_slope * (x - threshold))
+    else:
+        y = F.leaky_relu(x, negative_slope) if negative_slope else F.relu(x)
+    return y if max_value is None else y.clamp(max=max_value)
+
+
+def leaky_relu(x: Tensor, negative_slope: float = 0.2) -> Tensor:
+    return F.leaky_relu(x, negative_slope)
+
+
+def relu6(x: Tensor) -> Tensor:
+    return F.relu6(x)
+
+
+def softmax(x: Tensor, axis: int | tuple[int, ...] = -1) -> Tensor:
+    """exp(x) / Σ exp(x) over `axis`, or over several axes at once."""
+    if isinstance(axis, int):
+        return F.softmax(x, dim=axis)
+    return (x - tl.logsumexp(x, dim=tuple(axis), keepdim=True)).exp()
+
+
+def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
+    return F.log_softmax(x, dim=axis)
+
+
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    return F.elu(x, alpha)
+
+
+def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    return F.celu(x, alpha)
+
+
+def selu(x: Tensor) -> Tensor:
+    return F.selu(x)
+
+
+def softplus(x: Tensor) -> Tensor:
+    return F.softplus(x)
+
+
+def softsign(x: Tensor) -> Tensor:
+    return F.softsign(x)
+
+
+def sigmoid(x: Tensor) -> Tensor:
+    return tl.sigmoid(x)
+
+
+def log_sigmoid(x: Tensor) -> Tensor:
+    return F.logsigmoid(x)
+
+
+def hard_sigmoid(x: Tensor) -> Tensor:
+    """0 below -3, 1 above 3, x / 6 + ½ between."""
+    return F.hardsigmoid(x)
+
+
+def tanh(x: Tensor) -> Tensor:
+    return tl.tanh(x)
+
+
+def hard_tanh(x: Tensor) -> Tensor:
+    return F.hardtanh(x)
+
+
+def tanh_shrink(x: Tensor) -> Tensor:
+    return F.tanhshrink(x)
+
+
+def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
+    return F.softshrink(x, threshold)
+
+
+def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
+    return F.hardshrink(x, threshold)
+
+
+def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
+    """x above `threshold`, `default_value` elsewhere."""
+    return F.threshold(x, threshold, default_value)
+
+
+def silu(x: Tensor) -> Tensor:
+    """x σ(x), also called swish."""
+    return F.silu(x)
+
+
+def hard_silu(x: Tensor) -> Tensor:
+    return F.hardswish(x)
+
+
+def gelu(x: Tensor, approximate: bool = False) -> Tensor:
+    """x Φ(x); `approximate` takes Φ by a tanh."""
+    return F.gelu(x, approximate="tanh" if approximate else "none")
+
+
+def glu(x: Tensor, axis: int = -1) -> Tensor:
+    return F.glu(x, dim=axis)
+
+
+def mish(x: Tensor) -> Tensor:
+    return F.mish(x)
+
+
+def exponential(x: Tensor) -> Tensor:
+    return x.exp()
+
+
+def squareplus(x: Tensor, b: float = 4) -> Tensor:
+    """(x + √(x² + b)) / 2.  Source: Barron 2021, arXiv:2112.11687"""
+    return (x + (x * x + b).sqrt()) / 2
+
+
+swish = silu
+hard_swish = hard_silu
+
+FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+    f.__name__: f
+    for f in (
+        celu, elu, exponential, gelu, glu, hard_shrink, hard_sigmoid, hard_silu, hard_tanh, leaky_relu, linear,
+        log_sigmoid, log_softmax, mish, relu, relu6, selu, sigmoid, silu, soft_shrink, softmax, softplus, softsign,
+        squareplus, tanh, tanh_shrink, threshold,
+    )
+}  # fmt: skip
+ALIASES = {"swish": silu, "hard_swish": hard_silu}
+
+
+def get(identifier: Any) -> Activation:
+    """The function for a name, for a callable, which is returned as it is, or for None, which is `linear`.
+
+    Raises:  ArgumentError for an unknown name, with the names that come near; ArgumentTypeError for anything else
+    """
+    if identifier is None:
+        return linear
+    if callable(identifier):
+        return identifier
+    if not isinstance(identifier, str):
+        raise ArgumentTypeError(f"{identifier!r} is neither an activation's name nor a function")
+    return find(identifier, FUNCTIONS | ALIASES, "an activation")

@@ -1,0 +1,296 @@
+"""First values of weights, under Keras' names: called with a shape, an initializer returns a tensor.
+
+A kernel's last two dims are its inputs and outputs, those before them its window, as Keras lays kernels out. Numbers
+come from tallow's default generator, so `keras.utils.set_random_seed` settles them; with `seed=` an initializer has a
+generator of its own and gives the same values for each weight of a shape, as in Keras.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import tallow as tl
+from tallow import dtypes
+from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.keras.lookup import find
+from tallow.keras.naming import snake_case
+from tallow.nn import init
+from tallow.random import Generator
+from tallow.tensor import Tensor
+
+# The standard deviation of a standard normal distribution truncated at ±2.
+TRUNCATED_STD = 0.87962566103423978
+
+
+class Initializer:
+    """Base of the initializers. A subclass defines `__call__(shape, dtype)`, and `get_config` for its arguments."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no __call__(shape, dtype)")
+
+    def get_config(self) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        return cls(**config)
+
+    def clone(self) -> Any:
+        return self.from_config(self.get_config())
+
+
+def _empty(shape: Sequence[int], dtype: Any) -> Tensor:
+    return tl.empty(*shape, dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype))
+
+
+class Zeros(Initializer):
+    """All 0."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return init.zeros_(_empty(shape, dtype))
+
+
+class Ones(Initializer):
+    """All 1."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return init.ones_(_empty(shape, dtype))
+
+
+class Constant(Initializer):
+    """All `value`, a number, or an array that broadcasts to the shape."""
+
+    def __init__(self, value: Any = 0.0) -> None:
+        self.value = value
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        filled = _empty(shape, dtype)
+        filled[...] = tl.as_tensor(self.value)
+        return filled
+
+    def get_config(self) -> dict[str, Any]:
+        return {"value": self.value}
+
+
+class Identity(Initializer):
+    """`gain` on the diagonal of a matrix, 0 elsewhere."""
+
+    def __init__(self, gain: float = 1.0) -> None:
+        self.gain = gain
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return init.eye_(_empty(shape, dtype)).mul_(self.gain)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"gain": self.gain}
+
+
+class _Random(Initializer):
+    """Base of those that draw: a seed, if there is one, is started over for each weight."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.seed = seed
+
+    @property
+    def _generator(self) -> Generator | None:
+        return None if self.seed is None else Generator().manual_seed(self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed}
+
+
+class RandomUniform(_Random):
+    """U(minval, maxval)."""
+
+    def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> None:
+        super().__init__(seed)
+        self.minval = minval
+        self.maxval = maxval
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return init.uniform_(_empty(shape, dtype), self.minval, self.maxval, self._generator)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"minval": self.minval, "maxval": self.maxval, **super().get_config()}
+
+
+class RandomNormal(_Random):
+    """N(mean, stddev²)."""
+
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
+        super().__init__(seed)
+        self.mean = mean
+        self.stddev = stddev
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return init.normal_(_empty(shape, dtype), self.mean, self.stddev, self._generator)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"mean": self.mean, "stddev": self.stddev, **super().get_config()}
+
+
+class TruncatedNormal(RandomNormal):
+    """N(mean, stddev²), what lies further than two stddev from the mean drawn again."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        reach = 2 * self.stddev
+        low, high = self.mean - reach, self.mean + reach
+        return init.trunc_normal_(_empty(shape, dtype), self.mean, self.stddev, low, high, self._generator)
+
+
+class Orthogonal(_Random):
+    """`gain` times an orthogonal matrix, all dims but the last taken as one.
+
+    Source:  Saxe et al. 2013, arXiv:1312.6120
+    """
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None) -> None:
+        super().__init__(seed)
+        self.gain = gain
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        if len(shape) < 2:
+            raise ArgumentError(f"Orthogonal: expected two dims at least, got shape {tuple(shape)}")
+        matrix = _empty((math.prod(shape[:-1]), shape[-1]), dtype)
+        return init.orthogonal_(matrix, self.gain, self._generator).reshape(tuple(shape))
+
+    def get_config(self) -> dict[str, Any]:
+        return {"gain": self.gain, **super().get_config()}
+
+
+class VarianceScaling(_Random):
+    """A variance of scale / n, with n the inputs of an output, its outputs of an input, or their mean.
+
+    Args:
+        mode: fan_in, fan_out or fan_avg.
+        distribution: uniform, truncated_normal or untruncated_normal.
+    """
+
+    MODES = ("fan_in", "fan_out", "fan_avg")
+    DISTRIBUTIONS = ("uniform", "truncated_normal", "untruncated_normal")
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(seed)
+        if scale <= 0:
+            raise ArgumentError(f"VarianceScaling: scale must be positive, got {scale}")
+        if mode not in self.MODES or distribution not in self.DISTRIBUTIONS:
+            raise ArgumentError(
+                f"VarianceScaling: mode={mode!r}, distribution={distribution!r}",
+                mend=f"use a mode of {', '.join(self.MODES)}; a distribution of {', '.join(self.DISTRIBUTIONS)}",
+            )
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        fan_in, fan_out = compute_fans(shape)
+        n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        variance = self.scale / max(1.0, n)
+        filled = _empty(shape, dtype)
+        if self.distribution == "uniform":
+            bound = math.sqrt(3 * variance)
+            return init.uniform_(filled, -bound, bound, self._generator)
+        std = math.sqrt(variance)
+        if self.distribution == "untruncated_normal":
+            return init.normal_(filled, 0.0, std, self._generator)
+        std /= TRUNCATED_STD
+        return init.trunc_normal_(filled, 0.0, std, -2 * std, 2 * std, self._generator)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"scale": self.scale, "mode": self.mode, "distribution": self.distribution, **super().get_config()}
+
+
+class _FixedScaling(VarianceScaling):
+    """A VarianceScaling whose scale, mode and distribution are its name's; a seed is what it is made with."""
+
+    settings: tuple[float, str, str]
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__(*self.settings, seed=seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed}
+
+
+class GlorotUniform(_FixedScaling):
+    """Source: Glorot & Bengio 2010"""
+
+    settings = (1.0, "fan_avg", "uniform")
+
+
+class GlorotNormal(_FixedScaling):
+    """Source: Glorot & Bengio 2010"""
+
+    settings = (1.0, "fan_avg", "truncated_normal")
+
+
+class HeUniform(_FixedScaling):
+    """Source: He et al. 2015, arXiv:1502.01852"""
+
+    settings = (2.0, "fan_in", "uniform")
+
+
+class HeNormal(_FixedScaling):
+    """Source: He et al. 2015, arXiv:1502.01852"""
+
+    settings = (2.0, "fan_in", "truncated_normal")
+
+
+class LecunUniform(_FixedScaling):
+    """Source: Klambauer et al. 2017, arXiv:1706.02515"""
+
+    settings = (1.0, "fan_in", "uniform")
+
+
+class LecunNormal(_FixedScaling):
+    """Source: Klambauer et al. 2017, arXiv:1706.02515"""
+
+    settings = (1.0, "fan_in", "truncated_normal")
+
+
+def compute_fans(shape: Sequence[int]) -> tuple[int, int]:
+    """How many inputs reach an output of a kernel (*window, in, out), and how many outputs an input reaches."""
+    if len(shape) < 2:
+        n = shape[0] if shape else 1
+        return n, n
+    window = math.prod(shape[:-2])
+    return shape[-2] * window, shape[-1] * window
+
+
+CLASSES: dict[str, type[Initializer]] = {
+    c.__name__: c
+    for c in (
+        Constant, GlorotNormal, GlorotUniform, HeNormal, HeUniform, Identity, LecunNormal, LecunUniform, Ones,
+        Orthogonal, RandomNormal, RandomUniform, TruncatedNormal, VarianceScaling, Zeros,
+    )
+}  # fmt: skip
+NAMES = (
+    CLASSES
+    | {snake_case(name): found for name, found in CLASSES.items()}
+    | {"uniform": RandomUniform, "normal": RandomNormal, "IdentityInitializer": Identity}
+    | {"OrthogonalInitializer": Orthogonal}
+)
+
+
+def get(identifier: Any) -> Any:
+    """The initializer for a name, a class, a saved configuration, or a callable, which is returned as it is.
+
+    Raises:  ArgumentError for an unknown name, with the names that come near; ArgumentTypeError for anything else
+    """
+    if isinstance(identifier, dict):
+        return find(identifier["class_name"], NAMES, "an initializer").from_config(identifier["config"])
+    if isinstance(identifier, str):
+        return find(identifier, NAMES, "an initializer")()
+    if isinstance(identifier, type):
+        return identifier()
+    if callable(identifier):
+        return identifier
+    raise ArgumentTypeError(f"{identifier!r} is neither an initializer's name nor a function of a shape")

@@ -1,0 +1,187 @@
+"""The graph between a model's inputs and outputs, in an order in which it can be computed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+import tallow as tl
+from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
+from tallow.keras.layers import InputLayer, Layer
+from tallow.keras.layers.layer import masks_of, set_masks
+from tallow.keras.naming import snake_case, unique_among
+from tallow.keras.structure import flatten, map_structure
+from tallow.keras.symbolic import KerasTensor, Node
+from tallow.tensor import Tensor
+
+
+class Graph:
+    """Every call of a layer that the outputs need, in order.
+
+    Args:
+        inputs, outputs: structures of KerasTensors.
+
+    Attributes:
+        nodes: the calls, each after those it depends on.
+        layers: the layers, in the order of Keras: those furthest from the outputs first.
+
+    Raises:  ArgumentTypeError for anything else; ArgumentError for an output that needs more than the inputs, and for
+        two layers of one name
+    """
+
+    def __init__(self, inputs: Any, outputs: Any) -> None:
+        self.input_structure, self.output_structure = inputs, outputs
+        self.inputs, self.outputs = _checked(inputs, "inputs"), _checked(outputs, "outputs")
+        given = {id(tensor) for tensor in self.inputs}
+        self.nodes, found_at = _walk(self.outputs, given)
+        self.layers = _by_depth(self.nodes, found_at, self.inputs)
+        names = [layer.name for layer in self.layers]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ArgumentError(f"two layers are named {twice[0]!r}", mend="give each layer a name of its own")
+        self._steps = _steps(self.nodes, {id(tensor) for tensor in self.outputs})
+
+    def run(self, inputs: Any, name: str) -> Any:
+        """The outputs' values; `name` is the model's, for messages."""
+        values = {id(tensor): value for tensor, value in zip(self.inputs, self.aligned(inputs, name), strict=True)}
+        for node, outputs, done in self._steps:
+            args, kwargs = node.fill(values)
+            result = node.layer(*args, **kwargs)
+            for key, value in zip(outputs, flatten(result), strict=True):
+                values[key] = value
+            for key in done:
+                values.pop(key, None)
+        return map_structure(lambda tensor: values[id(tensor)], self.output_structure)
+
+    def aligned(self, inputs: Any, name: str) -> list[Any]:
+        """The values of the inputs, in their order, dtype and rank.
+
+        Raises:  ShapeError naming the input, the shape it has and the shape it was given
+        """
+        if isinstance(inputs, dict) and not isinstance(self.input_structure, dict):
+            inputs = _picked(inputs, [tensor.name for tensor in self.inputs], name)
+        elif isinstance(self.input_structure, dict) and isinstance(inputs, dict):
+            inputs = _picked(inputs, list(self.input_structure), name)
+        values = flatten(inputs)
+        if len(values) != len(self.inputs):
+            names = ", ".join(tensor.name for tensor in self.inputs)
+            raise ShapeError(f"{name}: expected {len(self.inputs)} inputs ({names}), got {len(values)}")
+        return [_fitted(tensor, value, name) for tensor, value in zip(self.inputs, values, strict=True)]
+
+
+def _checked(structure: Any, what: str) -> list[KerasTensor]:
+    tensors = flatten(structure)
+    for tensor in tensors:
+        if not isinstance(tensor, KerasTensor):
+            raise ArgumentTypeError(
+                f"Model: {what} must be made of keras.Input and of layers called with it, not {type(tensor).__name__}"
+            )
+    if not tensors:
+        raise ArgumentError(f"Model: there are no {what}")
+    return tensors
+
+
+def _walk(outputs: list[KerasTensor], given: set[int]) -> tuple[list[Node], dict[Layer, int]]:
+    """The nodes behind the outputs, each after those it depends on, and the order in which their layers were met."""
+    order: list[Node] = []
+    met: dict[Layer, int] = {}
+    seen: set[Node] = set()
+    for output in outputs:
+        stack = [(output, False)]
+        while stack:  # without recursion, which in a browser is not deep enough for some models
+            tensor, is_behind_done = stack.pop()
+            node = tensor.history.node
+            if is_behind_done:
+                order.append(node)
+                continue
+            if node in seen or (id(tensor) in given and not node.is_input):
+                continue
+            if node.is_input and id(tensor) not in given:
+                raise ArgumentError(
+                    f"the outputs need the input {tensor.name!r}, which is not among the model's inputs",
+                    mend="add it to the inputs",
+                )
+            seen.add(node)
+            met.setdefault(node.layer, len(met))
+            stack.append((tensor, True))
+            stack += [(behind, False) for behind in reversed(node.inputs)]
+    return order, met
+
+
+def _by_depth(nodes: list[Node], met: dict[Layer, int], inputs: list[KerasTensor]) -> list[Layer]:
+    """The layers by their distance from the outputs, the furthest first; at one distance in the order they were met.
+
+    Keras' order, which that of `get_weights` follows.
+    """
+    known = set(nodes)
+    depths: dict[Node, int] = {}
+    of_layer: dict[Layer, int] = {}
+    for node in reversed(nodes):
+        depth = max(depths.get(node, 0), of_layer.get(node.layer, 0))
+        depths[node] = of_layer[node.layer] = depth
+        for behind in {tensor.history.node: None for tensor in node.inputs}:
+            if behind in known:
+                depths[behind] = max(depth + 1, depths.get(behind, 0))
+    for tensor in inputs:
+        layer = tensor.history.layer
+        if isinstance(layer, InputLayer) and layer not in of_layer:  # an input that nothing uses
+            of_layer[layer], met[layer] = 0, -1
+    return sorted(of_layer, key=lambda layer: (-of_layer[layer], met[layer]))
+
+
+def _steps(nodes: list[Node], wanted: set[int]) -> list[tuple[Node, list[int], list[int]]]:
+    """What to compute: each node, its outputs' ids, and the ids of what nothing needs after it."""
+    last: dict[int, Node] = {}
+    for node in nodes:
+        last |= {id(tensor): node for tensor in node.inputs}
+    done: dict[Node, list[int]] = {}
+    for key, node in last.items():
+        if key not in wanted:
+            done.setdefault(node, []).append(key)
+    return [
+        (node, [id(tensor) for tensor in flatten(node.outputs)], done.get(node, []))
+        for node in nodes
+        if not node.is_input
+    ]
+
+
+def _picked(inputs: dict[str, Any], names: list[str], model: str) -> list[Any]:
+    missing = [name for name in names if name not in inputs]
+    if missing:
+        raise ArgumentError(f"{model}: no input {missing[0]!r} among {', '.join(map(repr, inputs))}")
+    return [inputs[name] for name in names]
+
+
+def _fitted(expected: KerasTensor, value: Any, model: str) -> Any:
+    if isinstance(value, KerasTensor):
+        shape = value.shape
+    else:
+        mask = masks_of(value)
+        value = value if isinstance(value, Tensor) else tl.as_tensor(np.asarray(value))
+        value = value if value.dtype is expected.dtype else value.to(expected.dtype)
+        if value.ndim == expected.ndim - 1 and expected.shape[-1] == 1:
+            value = value[..., None]
+        elif value.ndim == expected.ndim + 1 and value.shape[-1] == 1:
+            value = value[..., 0]
+        set_masks(value, mask)
+        shape = tuple(value.shape)
+    fits = len(shape) == len(expected.shape) and all(
+        n is None or m is None or n == m for n, m in zip(shape, expected.shape, strict=True)
+    )
+    if not fits:
+        raise ShapeError(f"{model}: the input {expected.name!r} expects shape {expected.shape}, got {shape}")
+    return value
+
+
+def child_names(layers: Iterable[Layer]) -> list[str]:
+    """What a model's layers are called in its `state_dict`: dense, dense_1, ... by their places in this model, so that
+    the same program makes the same names each time it builds the model; or the names they were given.
+    """
+    names = []
+    for layer in layers:
+        kind = snake_case(type(layer).__name__)
+        is_automatic = re.fullmatch(rf"{re.escape(kind)}(_\d+)?", layer.name)
+        names.append(kind if is_automatic else layer.name.replace(".", "_").replace("/", "_") or kind)
+    return unique_among(names)

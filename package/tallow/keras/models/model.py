@@ -1,0 +1,223 @@
+"""Model: layers that are trained together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import tallow as tl
+from tallow.errors import ArgumentError, MissingNameError
+from tallow.keras.layers import InputLayer, Layer
+from tallow.keras.models import functional_config
+from tallow.keras.models.graph import Graph, child_names
+from tallow.keras.models.summary import print_summary
+from tallow.keras.naming import automatic_name
+from tallow.keras.serialization import serialize_keras_object, to_json
+from tallow.keras.shapes import map_shapes
+from tallow.keras.structure import map_structure
+from tallow.keras.symbolic import KerasTensor
+from tallow.keras.trainer import Trainer
+from tallow.nn import Module
+from tallow.tensor import Tensor
+
+
+class Model(Trainer, Layer):
+    """Layers with an input and an output, and the methods that train them.
+
+    Either of tensors, `keras.Model(inputs, outputs)`, where the outputs came from calling layers with the inputs; or a
+    class of one's own with a `call`, whose attributes are layers.
+
+    Args:
+        inputs, outputs: KerasTensors, or lists or dicts of them.
+
+    Example:
+        class Classifier(keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.hidden = layers.Dense(64, activation="relu")
+                self.head = layers.Dense(10)
+
+            def call(self, x):
+                return self.head(self.hidden(x))
+    """
+
+    _graph: Graph | None
+
+    def __init__(self, inputs: Any = None, outputs: Any = None, *, name: str | None = None, **kwargs: Any) -> None:
+        if (inputs is None) != (outputs is None):
+            raise ArgumentError("Model: inputs and outputs go together", mend="pass both, or neither in a subclass")
+        is_plain = inputs is not None and type(self) is Model
+        super().__init__(name=automatic_name("functional") if is_plain and name is None else name, **kwargs)
+        self.__dict__["_graph"] = None
+        if inputs is not None:
+            self._set_graph(Graph(inputs, outputs))
+
+    def _set_graph(self, graph: Graph) -> None:
+        self.__dict__["_graph"] = graph
+        self._name_children([layer for layer in graph.layers if not isinstance(layer, InputLayer)])
+        self.built = True
+
+    def _name_children(self, layers: list[Layer]) -> None:
+        """Make the layers children under the names they have in the `state_dict`."""
+        attributes = {key: child for key, child in self._modules.items() if child not in layers}
+        self._modules = {**dict(zip(child_names(layers), layers, strict=True)), **attributes}
+
+    # ------------------------------------------------------------------------------------------------------------ calls
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        if self._graph is None:
+            raise NotImplementedError(f"{type(self).__name__} has no call; define it, or make it of inputs and outputs")
+        return self._graph.run(inputs, self.name)
+
+    def _compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.clear_losses()
+        return super()._compute(args, kwargs)
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        if self._graph is None:
+            return super().compute_output_spec(*args, **kwargs)
+        self._graph.aligned(args[0] if args else kwargs["inputs"], self.name)
+        return map_structure(lambda t: KerasTensor(t.shape, t.dtype), self._graph.output_structure)
+
+    # ------------------------------------------------------------------------------------------------------------ build
+
+    def build(self, input_shape: Any) -> None:
+        """Make all weights, for inputs of a shape that starts with the batch's size, or None."""
+        if self._graph is None:
+            self._probe((map_shapes(lambda shape: KerasTensor(shape, self.dtype), input_shape),), {})
+
+    def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if type(self).build is not Model.build:
+            super()._build_for(args, kwargs)
+            return
+        # The call that asks for it builds the layers: running them twice would be for nothing.
+        shapes = self._shape_arguments(self.build, args, kwargs)
+        self.__dict__["build_shapes"] = ((), {k: map_shapes(_any_batch, v) for k, v in shapes.items()})
+        self.built = True
+
+    def _ensure_built(self, x: Any) -> None:
+        """Make the weights that are still to be made, for a first batch `x`, by running it in inference mode."""
+        if all(layer.built for layer in self._all_layers()):
+            return
+
+        def sample(leaf: Any) -> Any:
+            return leaf[:1] if isinstance(leaf, Tensor | np.ndarray) else leaf
+
+        with tl.no_grad():
+            self(map_structure(sample, x), training=False)
+
+    def _all_layers(self) -> Iterator[Layer]:
+        return (module for module in self.modules() if isinstance(module, Layer))
+
+    # ----------------------------------------------------------------------------------------------------------- layers
+
+    @property
+    def layers(self) -> list[Layer]:
+        """Its layers, in the order of `get_weights`; inputs are layers as well in a model of tensors."""
+        if self._graph is not None:
+            return list(self._graph.layers)
+        return list(_layers_within(self))
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
+        """A layer by its name, or by its place in `layers`.
+
+        Raises:  MissingNameError for a name, ArgumentError for a place that there is not
+        """
+        layers = self.layers
+        if (name is None) == (index is None):
+            raise ArgumentError("get_layer: give a name or an index")
+        if index is not None:
+            if not -len(layers) <= index < len(layers):
+                raise ArgumentError(f"get_layer: index {index}, but {self.name} has {len(layers)} layers")
+            return layers[index]
+        for layer in layers:
+            if layer.name == name:
+                return layer
+        raise MissingNameError(
+            f"{self.name} has no layer {name!r}", mend=f"its layers: {', '.join(layer.name for layer in layers)}"
+        )
+
+    @property
+    def inputs(self) -> list[KerasTensor]:
+        return self._known_graph().inputs
+
+    @property
+    def outputs(self) -> list[KerasTensor]:
+        return self._known_graph().outputs
+
+    @property
+    def input(self) -> Any:
+        return self._known_graph().input_structure
+
+    @property
+    def output(self) -> Any:
+        return self._known_graph().output_structure
+
+    @property
+    def input_names(self) -> list[str]:
+        return [tensor.name for tensor in self.inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        return [tensor.history.layer.name for tensor in self.outputs]
+
+    def _known_graph(self) -> Graph:
+        if self._graph is None:
+            raise AttributeError(
+                f"{self.name} is not made of symbolic tensors, so it has no inputs and outputs; "
+                "keras.Model(inputs, outputs) and a Sequential whose input shape is known have"
+            )
+        return self._graph
+
+    def summary(
+        self,
+        line_length: int | None = None,
+        positions: list[float] | None = None,
+        print_fn: Callable[[str], Any] | None = None,
+        expand_nested: bool = False,
+        show_trainable: bool = False,
+        layer_range: tuple[str, str] | None = None,
+    ) -> None:
+        """Print a table of the layers, the shapes of their results, and how many weights they have.
+
+        Args:
+            line_length: of the table, in characters.
+            positions: where the columns end, as parts of it.
+            print_fn: called once with the text; `print` by default.
+            expand_nested: show the layers of models within.
+            show_trainable: show which layers learn.
+            layer_range: the names, or patterns of names, of the first and the last layer to show.
+        """
+        print_summary(self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range)
+
+    # --------------------------------------------------------------------------------------------- configuration, files
+
+    def get_config(self) -> dict[str, Any]:
+        if self._graph is not None and type(self).__init__ is Model.__init__:
+            return functional_config.get_config(self)
+        return super().get_config()
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        if "input_layers" in config:
+            return functional_config.from_config(cls, config, custom_objects)
+        return super().from_config(config)
+
+    def to_json(self, **kwargs: Any) -> str:
+        """The architecture, without weights, as JSON; `keras.models.model_from_json` reads it."""
+        return to_json(serialize_keras_object(self), **kwargs)
+
+
+def _layers_within(module: Module) -> Iterator[Layer]:
+    """The nearest layers below, also those in lists."""
+    for child in module.children():
+        if isinstance(child, Layer):
+            yield child
+        else:
+            yield from _layers_within(child)
+
+
+def _any_batch(shape: Any) -> tuple[int | None, ...]:
+    return (None, *shape[1:])

@@ -1,0 +1,152 @@
+"""The table that `model.summary()` prints, as Keras 3 draws it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tallow.errors import ArgumentError
+from tallow.keras.layers import Layer
+from tallow.keras.structure import map_structure
+
+UNITS = ("B", "KB", "MB", "GB", "TB", "PB")
+
+
+def print_summary(
+    model: Any,
+    line_length: int | None,
+    positions: Sequence[float] | None,
+    print_fn: Callable[[str], Any] | None,
+    expand_nested: bool,
+    show_trainable: bool,
+    layer_range: tuple[str, str] | None,
+) -> None:
+    is_chain = _is_chain(model)
+    header = ["Layer (type)", "Output Shape", "Param #", *([] if is_chain else ["Connected to"])]
+    positions = list(positions or ([0.45, 0.80, 1.0] if is_chain else [0.3, 0.56, 0.74, 1.0]))
+    length = 88 if is_chain else 108
+    if show_trainable:
+        header.append("Trainable")
+        positions = [p * 0.9 for p in positions] + [1.0]
+        length += 12
+    length = line_length or min(length, shutil.get_terminal_size().columns - 4)
+    rows = []
+    for layer in _in_range(model.layers, layer_range):
+        rows += _rows(model, layer, is_chain, show_trainable, expand_nested, 0)
+    alignments = ["<", "<", ">", *([] if is_chain else ["<"]), *(["^"] if show_trainable else [])]
+    lines = [f'Model: "{model.name}"', *_table(header, rows, _widths(positions, length), alignments)]
+    lines += _totals(model)
+    (print if print_fn is None else print_fn)("\n".join(lines))
+
+
+def _is_chain(model: Any) -> bool:
+    """Whether each layer has one input, that of the one before it, so that connections say nothing."""
+    graph = model._graph
+    if graph is None:
+        return True
+    calls = len({node.layer for node in graph.nodes})
+    used = {id(tensor) for node in graph.nodes for tensor in node.inputs}
+    return len(graph.inputs) == 1 and calls == len(graph.nodes) == sum(len(n.inputs) for n in graph.nodes) + 1 == (
+        len(used) + 1
+    )
+
+
+def _in_range(layers: list[Layer], bounds: tuple[str, str] | None) -> list[Layer]:
+    if bounds is None:
+        return layers
+    ends = [next((i for i, layer in enumerate(layers) if re.match(name, layer.name)), None) for name in bounds]
+    if ends[0] is None or ends[1] is None:
+        raise ArgumentError(f"layer_range={bounds!r}: no layers of these names")
+    return layers[min(ends[0], ends[1]) : max(ends[0], ends[1]) + 1]
+
+
+def _rows(model: Any, layer: Layer, is_chain: bool, show_trainable: bool, expand: bool, level: int) -> list[list[str]]:
+    prefix = "   " * level + "└ " if level else ""
+    kind = "Functional" if type(layer).__name__ == "Model" else type(layer).__name__
+    count = f"{layer.count_params():,}" if layer.built else "0 (unbuilt)"
+    row = [f"{prefix}{layer.name} ({kind})", output_shape(layer), count]
+    if not is_chain:
+        row.append(_connections(model, layer))
+    if show_trainable:
+        row.append(("Y" if layer.trainable else "N") if layer.weights else "-")
+    rows = [row]
+    for inner in getattr(layer, "layers", ()) if expand else ():
+        rows += _rows(model, inner, is_chain, show_trainable, expand, level + 1)
+    return rows
+
+
+def output_shape(layer: Layer) -> str:
+    if not layer.inbound_nodes:
+        return "?"
+    shapes = map_structure(lambda tensor: str(tensor.shape), layer.inbound_nodes[-1].outputs)
+    return shapes if isinstance(shapes, str) else str(shapes).replace("'", "")
+
+
+def _connections(model: Any, layer: Layer) -> str:
+    nodes = set(model._graph.nodes)
+    histories = [t.history for node in layer.inbound_nodes if node in nodes for t in node.inputs]
+    return ", ".join(f"{h.layer.name}[{h.node_index}][{h.tensor_index}]" for h in histories) or "-"
+
+
+def _widths(positions: Sequence[float], length: int) -> list[int]:
+    """Of the columns, with the space before and behind their text."""
+    ends = [int(position * length) for position in positions]
+    widths = [end - start for start, end in zip([0, *ends], ends, strict=False)]
+    if min(widths) < 4:
+        raise ArgumentError(f"summary: {length} characters are too few", mend="pass a greater line_length")
+    return widths
+
+
+def _table(header: list[str], rows: list[list[str]], widths: list[int], alignments: list[str]) -> list[str]:
+    def rule(left: str, middle: str, right: str, line: str) -> str:
+        return left + middle.join(line * width for width in widths) + right
+
+    def cells(row: list[str], edge: str) -> list[str]:
+        columns = [_wrapped(text, width - 2) for text, width in zip(row, widths, strict=True)]
+        height = max(map(len, columns))
+        lines = zip(*(column + [""] * (height - len(column)) for column in columns), strict=True)
+        return [
+            edge + edge.join(f" {t:{a}{w - 2}} " for t, a, w in zip(line, alignments, widths, strict=True)) + edge
+            for line in lines
+        ]
+
+    drawn = [rule("┏", "┳", "┓", "━"), *cells(header, "┃")]
+    for index, row in enumerate(rows):
+        drawn += [rule("├", "┼", "┤", "─") if index else rule("┡", "╇", "┩", "━"), *cells(row, "│")]
+    return [*drawn, rule("└", "┴", "┘", "─")]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """The words of a cell in lines of at most `width`; a longer word is cut."""
+    lines = [""]
+    for word in text.split(" "):
+        if lines[-1] and len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += f" {word}"
+            continue
+        if lines[-1]:
+            lines.append("")
+        while len(word) > width:
+            lines[-1], word = word[:width], word[width:]
+            lines.append("")
+        lines[-1] = word
+    return lines
+
+
+def _totals(model: Any) -> list[str]:
+    learned, fixed = model.trainable_weights, model.non_trainable_weights
+    kinds = [("Total", [*learned, *fixed]), ("Trainable", learned), ("Non-trainable", fixed)]
+    return [f" {kind} params: {_count(weights):,} ({_memory(weights)})" for kind, weights in kinds]
+
+
+def _count(weights: list[Any]) -> int:
+    return sum(weight.numel() for weight in weights)
+
+
+def _memory(weights: list[Any]) -> str:
+    size = float(sum(weight.numel() * weight.element_size() for weight in weights))
+    unit = 0
+    while size >= 1024 and unit + 1 < len(UNITS):
+        size, unit = size / 1024, unit + 1
+    return f"{size:.2f} {UNITS[unit]}"

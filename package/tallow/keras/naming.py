@@ -1,0 +1,40 @@
+"""The names that layers and models get when they are given none: dense, dense_1, ..."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+_used: Counter[str] = Counter()
+
+
+def snake_case(name: str) -> str:
+    """ "MaxPooling2D" -> "max_pooling2d" """
+    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().strip("_")
+
+
+def automatic_name(base: str) -> str:
+    """`base` the first time, then base_1, base_2, ... until `clear_session`."""
+    count = _used[base]
+    _used[base] += 1
+    return base if not count else f"{base}_{count}"
+
+
+def unique_among(names: list[str]) -> list[str]:
+    """The same names, those that repeat with _1, _2, ... behind."""
+    taken: set[str] = set()
+    result = []
+    for name in names:
+        free, count = name, 0
+        while free in taken:
+            count += 1
+            free = f"{name}_{count}"
+        taken.add(free)
+        result.append(free)
+    return result
+
+
+def clear_session(free_memory: bool = True) -> None:
+    """Start the automatic names over. `free_memory` is taken for Keras' sake: nothing else is kept."""
+    _used.clear()

@@ -1,0 +1,86 @@
+"""A grammar of small stories: a plot is a row of steps, a step a choice of templates, a template text with slots.
+
+One cast is drawn for a story and fills the slots of every step, so that who has what stays the same to the end.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import vocabulary as words
+
+Step = tuple[str, ...]
+"""Templates of which one is told; an empty one leaves the step out."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What happens, from the problem to the moral; how heroes are introduced is common to all plots.
+
+    Attributes:
+        heroes: who it can happen to; their friend is another of them.
+        things: nouns for the slot `thing`.
+        variants: slots of its own, one row for each story; their values may name those of the cast.
+    """
+
+    name: str
+    steps: Sequence[Step]
+    heroes: Sequence[words.Character] | None = None
+    things: Sequence[str] = words.TOYS
+    variants: Sequence[Mapping[str, str]] = ({},)
+
+
+OPENINGS: Step = (
+    "Once upon a time there was a {trait} {hero.kind} named {hero}.",
+    "Once upon a time there was a {trait} {hero.kind} named {hero}, who lived {home}.",
+    "Once upon a time a {trait} {hero.kind} lived {home}. {hero.His} name was {hero}.",
+    "{hero} was a {trait} {hero.kind} who lived {home}.",
+    "There was once a {trait} {hero.kind} called {hero}, who lived {home}.",
+)
+
+
+def tell(plot: Plot, rng: random.Random) -> str:
+    """One story of this plot."""
+    slots = _cast(plot, rng)
+    slots |= {name: value.format_map(slots) for name, value in rng.choice(plot.variants).items()}
+    sentences = (rng.choice(step).format_map(slots) for step in (OPENINGS, *plot.steps))
+    return " ".join(filter(None, sentences))
+
+
+def stories(plots: Sequence[Plot], count: int, seed: int) -> Iterator[str]:
+    """`count` different stories, the same for the same seed; plots come in equal parts."""
+    rng = random.Random(seed)
+    told: set[str] = set()
+    while len(told) < count:
+        story = tell(rng.choice(plots), rng)
+        if story not in told:
+            told.add(story)
+            yield story
+
+
+def _cast(plot: Plot, rng: random.Random) -> dict[str, Any]:
+    heroes = plot.heroes or rng.choice((words.CHILDREN, words.ANIMALS))
+    hero = rng.choice(heroes)
+    friend = rng.choice([other for other in heroes if other.name != hero.name and not _same_species(hero, other)])
+    place = rng.choice(words.PLACES)
+    first, second, third = rng.sample(place.spots, 3)
+    return {
+        "hero": hero,
+        "friend": friend,
+        "elder": rng.choice(words.ELDERS),
+        "trait": rng.choice(words.TRAITS),
+        "home": rng.choice(words.CHILD_HOMES if hero in words.CHILDREN else words.ANIMAL_HOMES),
+        "thing": words.Thing(rng.choice(plot.things), rng.choice(words.COLOURS)),
+        "place": place,
+        "first": first,
+        "second": second,
+        "third": third,
+        "when": rng.choice(words.TIMES),
+    }
+
+
+def _same_species(hero: words.Character, other: words.Character) -> bool:
+    return hero.kind == other.kind and hero.kind in words.SPECIES

@@ -1,0 +1,47 @@
+"""The vocabulary: byte-pair encoding learnt by the package `tokenizers`, written as llama2.c's `tokenizer.bin`."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tallow.io.atomic import atomic_write
+
+SPECIAL = ("<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)))
+SPACE = "▁"  # SentencePiece's, and so that of `tokenizers`
+
+# A piece is a word or one other character, either with the space before it. llama2.c merges wherever the vocabulary
+# lets it; that no piece reaches over the end of a word keeps its merges those of `tokenizers`, which splits first.
+PIECE = f"{SPACE}?[A-Za-z]+|{SPACE}?[^A-Za-z{SPACE}]|{SPACE}"
+
+
+def train(stories: Sequence[str], vocab_size: int) -> Any:
+    """A `tokenizers.Tokenizer` of `vocab_size` pieces, bytes and marks included."""
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers  # the extra `train`
+
+    model = models.BPE(unk_token="<unk>", byte_fallback=True)
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="always", split=False),
+            pre_tokenizers.Split(Regex(PIECE), "isolated"),
+        ]
+    )
+    trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=list(SPECIAL), show_progress=False)
+    tokenizer.train_from_iterator(stories, trainer)
+    return tokenizer
+
+
+def save_llama2c(tokenizer: Any, path: Path) -> None:
+    """Write pieces and scores as llama2.c reads them: an earlier merge scores higher; what is not merged scores 0."""
+    model = json.loads(tokenizer.to_str())["model"]
+    scores = {left + right: -float(rank) for rank, (left, right) in reversed(list(enumerate(model["merges"])))}
+    pieces = sorted(model["vocab"], key=model["vocab"].__getitem__)
+    encoded = [piece.replace(SPACE, " ").encode() for piece in pieces]
+    with atomic_write(path) as file:
+        file.write(struct.pack("<i", max(map(len, encoded))))
+        for piece, data in zip(pieces, encoded, strict=True):
+            file.write(struct.pack("<fi", scores.get(piece, 0.0), len(data)) + data)

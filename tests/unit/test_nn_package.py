@@ -10,7 +10,7 @@ import pytest
 
 from tallow import nn
 from tallow.errors import MissingNameError
-from tallow.nn import FAMILIES
+from tallow.nn import CANDLE, FAMILIES
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -23,6 +23,14 @@ def test_family_names_are_the_public_classes_of_its_file(family: str) -> None:
     }
     assert set(FAMILIES[family].split()) == own
     assert all(getattr(nn, name) is getattr(module, name) for name in own)
+
+
+@pytest.mark.parametrize("file", CANDLE)
+def test_candles_names_are_those_of_its_file(file: str) -> None:
+    """Also those that are names of files here: `embedding`, `linear`."""
+    module = importlib.import_module(f"tallow.nn.candle.{file}")
+    importlib.import_module("tallow.nn.linear")
+    assert all(getattr(nn, name) is getattr(module, name) for name in CANDLE[file].split())
 
 
 def test_dir_and_all_name_what_is_there() -> None:
@@ -40,4 +48,4 @@ def test_import_loads_no_family() -> None:
     code = "import sys, tallow.nn; print(*[m for m in sys.modules if m.startswith('tallow.nn.')])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "tallow.nn.linear" in loaded
-    assert not {f"tallow.nn.{family}" for family in FAMILIES} & set(loaded)
+    assert not {f"tallow.nn.{family}" for family in (*FAMILIES, "candle")} & set(loaded)

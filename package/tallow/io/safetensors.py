@@ -84,14 +84,23 @@ def load_folder(folder: Path) -> dict[str, Tensor]:
 
     Raises:  CheckpointError when there is neither, or the index or a shard is malformed or lacks a tensor
     """
-    index = os.path.join(folder, INDEX)
-    if not os.path.exists(index):
-        if not os.path.exists(os.path.join(folder, SINGLE)):
-            raise CheckpointError(f"{os.fspath(folder)} has neither {SINGLE} nor {INDEX}", mend="pass a model's folder")
-        return load(os.path.join(folder, SINGLE))
+    index, single = (os.path.join(folder, name) for name in (INDEX, SINGLE))
+    if os.path.exists(index):
+        return load_index(index)
+    if not os.path.exists(single):
+        raise CheckpointError(f"{os.fspath(folder)} has neither {SINGLE} nor {INDEX}", mend="pass a model's folder")
+    return load(single)
+
+
+def load_index(index: Path) -> dict[str, Tensor]:
+    """Every tensor of the shards that `model.safetensors.index.json` names, which lie beside it. All are mapped.
+
+    Raises:  CheckpointError when the index or a shard is malformed, or a shard or one of its tensors is missing
+    """
+    folder = os.path.dirname(index)
     shards: dict[str, safe_open] = {}
     tensors = {}
-    for name, shard in _read_index(index).items():
+    for name, shard in _read_index(os.fspath(index)).items():
         if shard not in shards:
             shards[shard] = safe_open(os.path.join(folder, shard))
         tensors[name] = shards[shard].get_tensor(name)

@@ -22,6 +22,11 @@ from tallow.nn.parameter import Buffer, Parameter, UninitializedParameter
 if TYPE_CHECKING:
     from tallow.nn import utils
     from tallow.nn.activation import *
+    from tallow.nn.candle.functions import *
+    from tallow.nn.candle.init import *
+    from tallow.nn.candle.layers import *
+    from tallow.nn.candle.var_builder import *
+    from tallow.nn.candle.var_map import *
     from tallow.nn.channel_normalization import *
     from tallow.nn.convolution import *
     from tallow.nn.distance import *
@@ -59,7 +64,16 @@ FAMILIES = {  # imported when they are first needed: with all of them `import ta
     "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
     "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
 }
+CANDLE = {
+    "functions": "func func_t seq",
+    "init": "Init",
+    "layers": "batch_norm conv1d conv1d_no_bias conv2d conv2d_no_bias conv_transpose1d conv_transpose2d "
+    "embedding group_norm gru layer_norm layer_norm_no_bias linear linear_b linear_no_bias lstm prelu rms_norm",
+    "var_builder": "VarBuilder",
+    "var_map": "VarMap",
+}
 LATER = {name: f"tallow.nn.{family}:{name}" for family, names in FAMILIES.items() for name in names.split()}
+LATER |= {name: f"tallow.nn.candle.{file}:{name}" for file, names in CANDLE.items() for name in names.split()}
 
 __all__ = [
     "AlphaDropout",
@@ -88,5 +102,8 @@ __all__ = [
 ]
 __all__ += list(LATER)
 LATER["utils"] = "tallow.nn.utils"
+
+# These two files were imported above, and Python put them here; the names are those of candle's functions.
+del embedding, linear  # noqa: F821
 
 __getattr__, __dir__ = names_of(__name__, later=LATER)

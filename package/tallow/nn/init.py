@@ -200,7 +200,8 @@ _calculate_fan_in_and_fan_out = fan_in_and_fan_out  # PyTorch's name, which the 
 def _fill(tensor: Tensor, values: Callable[[tuple[int, ...]], Values]) -> Tensor:
     """Write what `values` gives for the tensor's shape; nothing is computed for a tensor without memory."""
     if tensor.device.type != "meta":
-        tensor.array[...] = devices.move(dtypes.cast(values(tuple(tensor.shape)), tensor.dtype), tensor.device)
+        drawn = np.asarray(values(tuple(tensor.shape)))  # which for shape () is a plain number
+        tensor.array[...] = devices.move(dtypes.cast(drawn, tensor.dtype), tensor.device)
         note_write(tensor)
     return tensor
 

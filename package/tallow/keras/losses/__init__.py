@@ -1,0 +1,149 @@
+"""Losses under Keras's names, as classes and as functions. See `loss` for what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tallow.errors import ArgumentTypeError
+from tallow.keras.lookup import find
+from tallow.keras.losses.hinge import (
+    CategoricalHinge,
+    Hinge,
+    SquaredHinge,
+    categorical_hinge,
+    hinge,
+    squared_hinge,
+)
+from tallow.keras.losses.loss import Loss, LossFunctionWrapper
+from tallow.keras.losses.probability import (
+    BinaryCrossentropy,
+    BinaryFocalCrossentropy,
+    CategoricalCrossentropy,
+    KLDivergence,
+    Poisson,
+    SparseCategoricalCrossentropy,
+    binary_crossentropy,
+    binary_focal_crossentropy,
+    categorical_crossentropy,
+    kl_divergence,
+    poisson,
+    sparse_categorical_crossentropy,
+)
+from tallow.keras.losses.regression import (
+    CosineSimilarity,
+    Huber,
+    LogCosh,
+    MeanAbsoluteError,
+    MeanAbsolutePercentageError,
+    MeanSquaredError,
+    MeanSquaredLogarithmicError,
+    cosine_similarity,
+    huber,
+    log_cosh,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_error,
+    mean_squared_logarithmic_error,
+)
+
+__all__ = [
+    "BinaryCrossentropy",
+    "BinaryFocalCrossentropy",
+    "CategoricalCrossentropy",
+    "CategoricalHinge",
+    "CosineSimilarity",
+    "Hinge",
+    "Huber",
+    "KLDivergence",
+    "LogCosh",
+    "Loss",
+    "LossFunctionWrapper",
+    "MeanAbsoluteError",
+    "MeanAbsolutePercentageError",
+    "MeanSquaredError",
+    "MeanSquaredLogarithmicError",
+    "Poisson",
+    "SparseCategoricalCrossentropy",
+    "SquaredHinge",
+    "binary_crossentropy",
+    "binary_focal_crossentropy",
+    "categorical_crossentropy",
+    "categorical_hinge",
+    "cosine_similarity",
+    "deserialize",
+    "get",
+    "hinge",
+    "huber",
+    "kl_divergence",
+    "log_cosh",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
+    "mean_squared_error",
+    "mean_squared_logarithmic_error",
+    "poisson",
+    "serialize",
+    "sparse_categorical_crossentropy",
+    "squared_hinge",
+]
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        binary_crossentropy, binary_focal_crossentropy, categorical_crossentropy, categorical_hinge, cosine_similarity,
+        hinge, huber, kl_divergence, log_cosh, mean_absolute_error, mean_absolute_percentage_error, mean_squared_error,
+        mean_squared_logarithmic_error, poisson, sparse_categorical_crossentropy, squared_hinge,
+    )
+} | {
+    "bce": binary_crossentropy,
+    "kld": kl_divergence,
+    "mae": mean_absolute_error,
+    "mape": mean_absolute_percentage_error,
+    "mse": mean_squared_error,
+    "msle": mean_squared_logarithmic_error,
+}  # fmt: skip
+CLASSES: dict[str, type[Loss]] = {
+    cls.__name__: cls
+    for cls in (
+        BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy, CategoricalHinge, CosineSimilarity, Hinge,
+        Huber, KLDivergence, LogCosh, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError,
+        MeanSquaredLogarithmicError, Poisson, SparseCategoricalCrossentropy, SquaredHinge,
+    )
+}  # fmt: skip
+
+
+def get(identifier: Any) -> Any:
+    """The loss of a name, of a saved configuration, or the loss itself; a function for a function's name.
+
+    Raises:  ArgumentError for a name that no loss has, ArgumentTypeError for what is no loss
+    """
+    if isinstance(identifier, str):
+        found = find(identifier, FUNCTIONS | CLASSES, "a loss")
+        return found() if isinstance(found, type) else found
+    if isinstance(identifier, dict):
+        return deserialize(identifier)
+    if isinstance(identifier, type) and issubclass(identifier, Loss):
+        return identifier()
+    if identifier is None or callable(identifier):
+        return identifier
+    raise ArgumentTypeError(
+        f"{identifier!r} is not a loss", mend="pass a name, a Loss, or a function of (y_true, y_pred)"
+    )
+
+
+def serialize(loss: Any) -> Any:
+    """What `deserialize` makes the same loss of: the name of a function, or a dict of class and arguments."""
+    if isinstance(loss, Loss):
+        return {"class_name": type(loss).__name__, "config": loss.get_config()}
+    return loss if loss is None or isinstance(loss, str) else loss.__name__
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The loss that `serialize` wrote down.
+
+    Raises:  ArgumentError for a name that is neither a loss's nor in `custom_objects`
+    """
+    known = FUNCTIONS | CLASSES | (custom_objects or {})
+    if isinstance(config, dict):
+        return find(config["class_name"], known, "a loss").from_config(config["config"])
+    return find(config, known, "a loss") if isinstance(config, str) else config

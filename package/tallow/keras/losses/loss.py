@@ -1,0 +1,149 @@
+"""The base of all losses: one number for each sample, weighted, and reduced to one for the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tallow as tl
+from tallow.errors import ArgumentError, ShapeError
+from tallow.keras.naming import automatic_name, snake_case
+from tallow.tensor import Tensor
+
+REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
+EPSILON = 1e-7  # keras.config.epsilon(): what probabilities are kept away from 0 and 1 by
+
+
+class Loss:
+    """What a model is trained to make small: `loss(y_true, y_pred, sample_weight=None)`.
+
+    A subclass defines `call(y_true, y_pred)`, which returns a loss for each sample.
+
+    Args:
+        reduction: "sum_over_batch_size" or "mean" divide the sum of all losses by their number,
+            "mean_with_sample_weight" by the sum of the weights; "sum"; "none" or None leave one loss for each sample.
+
+    Shapes:  y_true, y_pred (B, ...);  sample_weight (B) or the shape of what `call` returns
+    Dtypes:  float64 is kept, anything else is computed in the default dtype
+    Raises:  ArgumentError for an unknown reduction
+    """
+
+    def __init__(
+        self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None
+    ) -> None:
+        if reduction not in REDUCTIONS:
+            raise ArgumentError(
+                f"{reduction!r} is not a reduction", mend=f"use one of: {', '.join(map(str, REDUCTIONS))}"
+            )
+        self.name = name or automatic_name(snake_case(type(self).__name__))
+        self.reduction = reduction
+        self.dtype = dtype
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        y_true, y_pred = as_floats(y_true, y_pred)
+        return reduce_weighted(self.call(y_true, y_pred), sample_weight, self.reduction)
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no call(y_true, y_pred)")
+
+    def get_config(self) -> dict[str, Any]:
+        return {"name": self.name, "reduction": self.reduction}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Loss:
+        return cls(**config)
+
+
+class LossFunctionWrapper(Loss):
+    """A loss made of a function of (y_true, y_pred), which is called with the further arguments given here."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name or getattr(fn, "__name__", None), reduction, dtype)
+        self.fn = fn
+        self.fn_kwargs = kwargs
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        return self.fn(*same_rank(y_true, y_pred), **self.fn_kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | self.fn_kwargs
+
+
+# ------------------------------------------------------------------------------------------------- what losses share
+
+
+def as_floats(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+    """Both as tensors of one floating dtype, on the device of `y_pred`."""
+    y_pred = tl.as_tensor(y_pred)
+    if y_pred.dtype != tl.float64:
+        y_pred = y_pred.to(tl.get_default_dtype())
+    return tl.as_tensor(y_true, dtype=y_pred.dtype, device=y_pred.device), y_pred
+
+
+def same_rank(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Both with the same number of axes, if one of them lacks only a last axis of length one."""
+    if a.ndim == b.ndim + 1 and a.shape[-1] == 1:
+        return (a, b.unsqueeze(-1)) if b.ndim == 1 else (a.squeeze(-1), b)
+    if b.ndim == a.ndim + 1 and b.shape[-1] == 1:
+        return (a.unsqueeze(-1), b) if a.ndim == 1 else (a, b.squeeze(-1))
+    return a, b
+
+
+def pair(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+    """What a loss compares element by element.
+
+    Raises:  ShapeError unless there is a target for each prediction
+    """
+    y_true, y_pred = same_rank(*as_floats(y_true, y_pred))
+    if y_true.shape != y_pred.shape:
+        raise shapes_differ(name, y_true, y_pred)
+    return y_true, y_pred
+
+
+def shapes_differ(name: str, y_true: Tensor, y_pred: Tensor) -> ShapeError:
+    classes_by_index = y_pred.ndim > 1 and y_true.shape in (y_pred.shape[:-1], (*y_pred.shape[:-1], 1))
+    if classes_by_index:
+        mend = "for integer labels use sparse_categorical_crossentropy, or make them one-hot with to_categorical"
+    else:
+        mend = "does the last layer have as many units as the targets have columns?"
+    return ShapeError(
+        f"{name}: y_true has shape {tuple(y_true.shape)}, the output of the model {tuple(y_pred.shape)}", mend
+    )
+
+
+def reduce_weighted(values: Tensor, sample_weight: Any, reduction: str | None) -> Tensor:
+    """The losses of samples, weighted, as the loss of the batch."""
+    if sample_weight is not None:
+        sample_weight = tl.as_tensor(sample_weight, dtype=values.dtype, device=values.device)
+        values, sample_weight = same_rank(values, sample_weight)
+        values = values * _spread(sample_weight, values)
+    if reduction in ("none", None) or values.ndim == 0:
+        return values
+    total = values.sum()
+    if reduction == "sum":
+        return total
+    if reduction == "mean_with_sample_weight" and sample_weight is not None:
+        weight = sample_weight.sum()
+        return tl.where(weight == 0, 0.0, total / tl.where(weight == 0, 1.0, weight))
+    return total / max(values.numel(), 1)
+
+
+def _spread(weight: Tensor, values: Tensor) -> Tensor:
+    """The weight with axes of length one added for the axes of `values` that it does not have.
+
+    Raises:  ShapeError where it fits no leading axes of `values`
+    """
+    if weight.ndim < values.ndim:
+        weight = weight.reshape(*weight.shape, *[1] * (values.ndim - weight.ndim))
+    if weight.ndim != values.ndim or any(w not in (1, n) for w, n in zip(weight.shape, values.shape, strict=True)):
+        raise ShapeError(
+            f"sample_weight of shape {tuple(weight.shape)} does not fit losses of shape {tuple(values.shape)}"
+        )
+    return weight

@@ -1,0 +1,247 @@
+"""Losses between a distribution and what the model believes it to be.
+
+Unless `from_logits` is set, `y_pred` are probabilities, and are kept 1e-7 away from 0 and 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tallow as tl
+from tallow.errors import ArgumentError, ShapeError
+from tallow.keras.losses.loss import (
+    EPSILON,
+    LossFunctionWrapper,
+    as_floats,
+    pair,
+    reduce_weighted,
+    same_rank,
+    shapes_differ,
+)
+from tallow.nn import functional as F
+from tallow.tensor import Tensor
+
+
+def binary_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
+) -> Tensor:
+    """mean(-y_true · log(y_pred) - (1 - y_true) · log(1 - y_pred)) along `axis`.
+
+    Args:
+        label_smoothing: targets are moved this part of the way to 1/2.
+    """
+    y_true, y_pred = pair("binary_crossentropy", y_true, y_pred)
+    return _binary(_towards_half(y_true, label_smoothing), y_pred, from_logits).mean(axis)
+
+
+def binary_focal_crossentropy(
+    y_true: Any,
+    y_pred: Any,
+    apply_class_balancing: bool = False,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
+) -> Tensor:
+    """Binary cross-entropy times (1 - p)^gamma along `axis`, with p the probability of the truth.
+
+    Args:
+        apply_class_balancing: weigh class 1 with alpha, and class 0 with 1 - alpha.
+    Source:  Lin et al. 2017, arXiv:1708.02002, eq. 5
+    """
+    y_true, y_pred = pair("binary_focal_crossentropy", y_true, y_pred)
+    y_true = _towards_half(y_true, label_smoothing)
+    p = y_pred.sigmoid() if from_logits else y_pred
+    p_of_truth = y_true * p + (1 - y_true) * (1 - p)
+    losses = (1 - p_of_truth) ** gamma * _binary(y_true, p, from_logits=False)
+    if apply_class_balancing:
+        losses = (y_true * alpha + (1 - y_true) * (1 - alpha)) * losses
+    return losses.mean(axis)
+
+
+def _towards_half(y_true: Tensor, label_smoothing: float) -> Tensor:
+    return y_true * (1 - label_smoothing) + 0.5 * label_smoothing if label_smoothing else y_true
+
+
+def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
+    if from_logits:
+        return F.binary_cross_entropy_with_logits(y_pred, y_true, reduction="none")
+    return F.binary_cross_entropy(y_pred.clamp(EPSILON, 1 - EPSILON), y_true, reduction="none")
+
+
+def categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
+) -> Tensor:
+    """-Σ y_true · log(y_pred) along `axis`, with targets that are one-hot or any other distribution.
+
+    Args:
+        label_smoothing: this part of the target is shared out evenly among the classes.
+    """
+    y_true, y_pred = as_floats(y_true, y_pred)
+    if y_true.shape != y_pred.shape:
+        raise shapes_differ("categorical_crossentropy", y_true, y_pred)
+    if label_smoothing:
+        y_true = y_true * (1 - label_smoothing) + label_smoothing / y_true.shape[-1]
+    return -(y_true * _log_probabilities(y_pred, from_logits, axis)).sum(axis)
+
+
+def sparse_categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, ignore_class: int | None = None, axis: int = -1
+) -> Tensor:
+    """-log(y_pred) at the class that `y_true` names by its index.
+
+    Args:
+        ignore_class: positions of this class have loss 0.
+
+    Shapes:  y_pred (B, ..., C) with the classes along `axis`, y_true (B, ...) or (B, ..., 1)
+    Raises:  ArgumentError for a label that is no class, ShapeError for targets that are not labels
+    """
+    y_true, y_pred = as_floats(y_true, y_pred)
+    classes = y_pred.shape[axis]
+    if y_true.ndim == y_pred.ndim and y_true.shape[axis] == 1:
+        y_true = y_true.squeeze(axis)
+    expected = [n for i, n in enumerate(y_pred.shape) if i != axis % y_pred.ndim]
+    if list(y_true.shape) != expected:
+        one_hot = y_true.shape == y_pred.shape
+        raise ShapeError(
+            f"sparse_categorical_crossentropy: y_true has shape {tuple(y_true.shape)}, the output of the model "
+            f"{tuple(y_pred.shape)}; expected labels of shape {tuple(expected)}",
+            mend="for one-hot targets use categorical_crossentropy"
+            if one_hot
+            else "give one integer for each position",
+        )
+    labels = y_true.long()
+    valid = None if ignore_class is None else labels != ignore_class
+    if valid is not None:
+        labels = tl.where(valid, labels, 0)
+    _check_labels(labels, classes)
+    if y_pred.ndim > 1 and axis % y_pred.ndim != 1:
+        y_pred = y_pred.movedim(axis, 1)
+    if from_logits:
+        losses = F.cross_entropy(y_pred, labels, reduction="none")
+    else:
+        losses = F.nll_loss(_log_probabilities(y_pred, False, 0 if y_pred.ndim == 1 else 1), labels, reduction="none")
+    return losses if valid is None else tl.where(valid, losses, 0.0)
+
+
+def _check_labels(labels: Tensor, classes: int) -> None:
+    if labels.numel() == 0:
+        return
+    lowest, highest = labels.min().item(), labels.max().item()
+    if lowest < 0 or highest >= classes:
+        raise ArgumentError(
+            f"sparse_categorical_crossentropy: label {int(lowest if lowest < 0 else highest)} is out of range: "
+            f"the model has {classes} outputs, for labels from 0 to {classes - 1}",
+            mend="give the last layer one unit for each class, and number the classes from 0",
+        )
+
+
+def _log_probabilities(y_pred: Tensor, from_logits: bool, axis: int) -> Tensor:
+    if from_logits:
+        return F.log_softmax(y_pred, dim=axis)
+    return (y_pred / y_pred.sum(axis, keepdim=True)).clamp(EPSILON, 1 - EPSILON).log()
+
+
+def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
+    """Σ y_true · log(y_true / y_pred) over the last axis."""
+    y_true, y_pred = pair("kl_divergence", y_true, y_pred)
+    y_true, y_pred = y_true.clamp(EPSILON, 1), y_pred.clamp(EPSILON, 1)
+    return (y_true * (y_true / y_pred).log()).sum(-1)
+
+
+def poisson(y_true: Any, y_pred: Any) -> Tensor:
+    """mean(y_pred - y_true · log(y_pred)) over the last axis."""
+    y_true, y_pred = pair("poisson", y_true, y_pred)
+    return (y_pred - y_true * (y_pred + EPSILON).log()).mean(-1)
+
+
+class BinaryCrossentropy(LossFunctionWrapper):
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "binary_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        super().__init__(binary_crossentropy, reduction, name, dtype, **options)
+
+
+class BinaryFocalCrossentropy(LossFunctionWrapper):
+    def __init__(
+        self,
+        apply_class_balancing: bool = False,
+        alpha: float = 0.25,
+        gamma: float = 2.0,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "binary_focal_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {
+            "apply_class_balancing": apply_class_balancing, "alpha": alpha, "gamma": gamma, "from_logits": from_logits,
+            "label_smoothing": label_smoothing, "axis": axis,
+        }  # fmt: skip
+        super().__init__(binary_focal_crossentropy, reduction, name, dtype, **options)
+
+
+class CategoricalCrossentropy(LossFunctionWrapper):
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "categorical_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        super().__init__(categorical_crossentropy, reduction, name, dtype, **options)
+
+
+class SparseCategoricalCrossentropy(LossFunctionWrapper):
+    """Ignored positions count neither in the sum nor, where the reduction divides by it, in the number of losses."""
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        ignore_class: int | None = None,
+        reduction: str | None = "sum_over_batch_size",
+        axis: int = -1,
+        name: str = "sparse_categorical_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
+        super().__init__(sparse_categorical_crossentropy, reduction, name, dtype, **options)
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        ignored = self.fn_kwargs["ignore_class"]
+        if ignored is None:
+            return super().__call__(y_true, y_pred, sample_weight)
+        y_true, y_pred = as_floats(y_true, y_pred)
+        losses = self.call(y_true, y_pred)
+        share = (y_true.reshape(losses.shape) != ignored).to(losses.dtype)
+        if self.reduction in ("mean", "sum_over_batch_size"):
+            share = share * (share.numel() / share.sum().clamp(min=1))  # so that dividing by all divides by the valid
+        if sample_weight is not None:
+            weight = tl.as_tensor(sample_weight, dtype=losses.dtype, device=losses.device)
+            share, weight = same_rank(share, weight)
+            share = share * weight
+        return reduce_weighted(losses, share, self.reduction)
+
+
+class KLDivergence(LossFunctionWrapper):
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str = "kl_divergence", dtype: Any = None
+    ) -> None:
+        super().__init__(kl_divergence, reduction, name, dtype)
+
+
+class Poisson(LossFunctionWrapper):
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str = "poisson", dtype: Any = None) -> None:
+        super().__init__(poisson, reduction, name, dtype)

@@ -1,0 +1,123 @@
+"""Metrics under Keras's names, as classes and as functions. See `metric` for what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tallow.errors import ArgumentTypeError
+from tallow.keras.lookup import find
+from tallow.keras.losses import (
+    binary_crossentropy,
+    binary_focal_crossentropy,
+    categorical_crossentropy,
+    categorical_hinge,
+    hinge,
+    huber,
+    kl_divergence,
+    log_cosh,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_error,
+    mean_squared_logarithmic_error,
+    poisson,
+    sparse_categorical_crossentropy,
+    squared_hinge,
+)
+from tallow.keras.metrics.accuracy import (
+    Accuracy,
+    BinaryAccuracy,
+    CategoricalAccuracy,
+    SparseCategoricalAccuracy,
+    SparseTopKCategoricalAccuracy,
+    TopKCategoricalAccuracy,
+    binary_accuracy,
+    categorical_accuracy,
+    sparse_categorical_accuracy,
+    sparse_top_k_categorical_accuracy,
+    top_k_categorical_accuracy,
+)
+from tallow.keras.metrics.metric import Mean, MeanMetricWrapper, Metric, Sum
+from tallow.keras.metrics.probability import (
+    BinaryCrossentropy,
+    CategoricalCrossentropy,
+    CategoricalHinge,
+    Hinge,
+    KLDivergence,
+    Poisson,
+    SparseCategoricalCrossentropy,
+    SquaredHinge,
+)
+from tallow.keras.metrics.regression import (
+    CosineSimilarity,
+    LogCoshError,
+    MeanAbsoluteError,
+    MeanAbsolutePercentageError,
+    MeanSquaredError,
+    MeanSquaredLogarithmicError,
+    R2Score,
+    RootMeanSquaredError,
+    cosine_similarity,
+)
+
+CLASSES: dict[str, type[Metric]] = {
+    cls.__name__: cls
+    for cls in (
+        Accuracy, BinaryAccuracy, BinaryCrossentropy, CategoricalAccuracy, CategoricalCrossentropy, CategoricalHinge,
+        CosineSimilarity, Hinge, KLDivergence, LogCoshError, Mean, MeanAbsoluteError, MeanAbsolutePercentageError,
+        MeanSquaredError, MeanSquaredLogarithmicError, Poisson, R2Score, RootMeanSquaredError,
+        SparseCategoricalAccuracy, SparseCategoricalCrossentropy, SparseTopKCategoricalAccuracy,
+        SquaredHinge, Sum, TopKCategoricalAccuracy,
+    )
+}  # fmt: skip
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        binary_accuracy, binary_crossentropy, binary_focal_crossentropy, categorical_accuracy, categorical_crossentropy,
+        categorical_hinge, cosine_similarity, hinge, huber, kl_divergence, log_cosh, mean_absolute_error,
+        mean_absolute_percentage_error, mean_squared_error, mean_squared_logarithmic_error, poisson,
+        sparse_categorical_accuracy, sparse_categorical_crossentropy, sparse_top_k_categorical_accuracy, squared_hinge,
+        top_k_categorical_accuracy,
+    )
+}  # fmt: skip
+SHORT = {"bce": BinaryCrossentropy, "mae": MeanAbsoluteError, "mape": MeanAbsolutePercentageError,
+         "mse": MeanSquaredError, "msle": MeanSquaredLogarithmicError, "rmse": RootMeanSquaredError}  # fmt: skip
+
+__all__ = [*CLASSES, *FUNCTIONS, "Mean", "MeanMetricWrapper", "Metric", "deserialize", "get", "serialize"]  # noqa: PLE0604
+
+
+def get(identifier: Any) -> Any:
+    """The metric of a name or a saved configuration, or the metric itself; a function for a function's name.
+
+    Raises:  ArgumentError for a name that no metric has, ArgumentTypeError for what is no metric
+    """
+    if isinstance(identifier, str):
+        found = find(identifier, SHORT | FUNCTIONS | CLASSES, "a metric")
+        return found() if isinstance(found, type) else found
+    if isinstance(identifier, dict):
+        return deserialize(identifier)
+    if isinstance(identifier, type) and issubclass(identifier, Metric):
+        return identifier()
+    if isinstance(identifier, Metric) or callable(identifier):
+        return identifier
+    raise ArgumentTypeError(
+        f"{identifier!r} is not a metric", mend="pass a name, a Metric, or a function of (y_true, y_pred)"
+    )
+
+
+def serialize(metric: Any) -> Any:
+    """What `deserialize` makes the same metric of: the name of a function, or a dict of class and arguments."""
+    if isinstance(metric, Metric):
+        return {"class_name": type(metric).__name__, "config": metric.get_config()}
+    return metric if metric is None or isinstance(metric, str) else metric.__name__
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The metric that `serialize` wrote down.
+
+    Raises:  ArgumentError for a name that is neither a metric's nor in `custom_objects`
+    """
+    known = SHORT | FUNCTIONS | CLASSES | (custom_objects or {})
+    if isinstance(config, dict):
+        return find(config["class_name"], known, "a metric").from_config(config["config"])
+    return find(config, known, "a metric") if isinstance(config, str) else config

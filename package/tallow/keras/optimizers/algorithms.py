@@ -1,0 +1,210 @@
+"""The optimizers, with Keras's names, arguments and defaults. Their steps are in `tallow.optim`, and in `updates`."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from tallow import optim
+from tallow.errors import ArgumentError
+from tallow.keras.optimizers import updates
+from tallow.keras.optimizers.optimizer import LearningRate, Optimizer, Options
+from tallow.tensor import Tensor
+
+
+class SGD(Optimizer):
+    """Steps down the gradient, with momentum if it is given; see `updates.SGD`."""
+
+    ARGUMENTS = ("momentum", "nesterov")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.01,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        if not 0 <= momentum <= 1:
+            raise ArgumentError(f"SGD: momentum must be from 0 to 1, not {momentum}")
+        self.momentum = momentum
+        self.nesterov = nesterov
+
+    def make(self, params: list[Tensor]) -> optim.Optimizer:
+        nesterov = self.nesterov and self.momentum > 0  # Keras lets it be without momentum
+        return updates.SGD(params, self.learning_rate, self.momentum, nesterov=nesterov)
+
+
+class RMSprop(Optimizer):
+    """Steps divided by a running root mean square of the gradient; see `updates.RMSprop`."""
+
+    ARGUMENTS = ("rho", "momentum", "epsilon", "centered")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        rho: float = 0.9,
+        momentum: float = 0.0,
+        epsilon: float = 1e-7,
+        centered: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.rho = rho
+        self.momentum = momentum
+        self.epsilon = epsilon
+        self.centered = centered
+
+    def make(self, params: list[Tensor]) -> optim.Optimizer:
+        return updates.RMSprop(
+            params, self.learning_rate, self.rho, self.epsilon, momentum=self.momentum, centered=self.centered
+        )
+
+
+class Adagrad(Optimizer):
+    """Steps divided by the root of the sum of all squared gradients; see `updates.Adagrad`."""
+
+    ARGUMENTS = ("initial_accumulator_value", "epsilon")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        initial_accumulator_value: float = 0.1,
+        epsilon: float = 1e-7,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.initial_accumulator_value = initial_accumulator_value
+        self.epsilon = epsilon
+
+    def make(self, params: list[Tensor]) -> optim.Optimizer:
+        start = self.initial_accumulator_value
+        return updates.Adagrad(params, self.learning_rate, initial_accumulator_value=start, eps=self.epsilon)
+
+
+class Adadelta(Optimizer):
+    """Steps in the unit of the parameter; see `tallow.optim.Adadelta`."""
+
+    ARGUMENTS = ("rho", "epsilon")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        rho: float = 0.95,
+        epsilon: float = 1e-7,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.rho = rho
+        self.epsilon = epsilon
+
+    def make(self, params: list[Tensor]) -> optim.Optimizer:
+        return optim.Adadelta(params, self.learning_rate, self.rho, self.epsilon)
+
+
+class Adam(Optimizer):
+    """Steps scaled by running averages of the gradient and of its square; see `updates.Adam`."""
+
+    ARGUMENTS = ("beta_1", "beta_2", "epsilon", "amsgrad")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        amsgrad: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.amsgrad = amsgrad
+
+    def make(self, params: list[Tensor]) -> optim.Optimizer:
+        betas = (self.beta_1, self.beta_2)
+        return updates.Adam(params, self.learning_rate, betas, self.epsilon, amsgrad=self.amsgrad)
+
+
+class AdamW(Adam):
+    """Adam with a weight decay of 0.004 unless another is given.
+
+    Source:  Loshchilov & Hutter 2017, arXiv:1711.05101
+    """
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        weight_decay: float = 0.004,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        amsgrad: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, amsgrad, weight_decay=weight_decay, **options)
+
+
+class Adamax(Optimizer):
+    """Adam with the largest gradient, fading, in place of the root mean square; see `updates.Adamax`."""
+
+    ARGUMENTS = ("beta_1", "beta_2", "epsilon")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+
+    def make(self, params: list[Tensor]) -> optim.Optimizer:
+        return updates.Adamax(params, self.learning_rate, (self.beta_1, self.beta_2), self.epsilon)
+
+
+class Nadam(Optimizer):
+    """Adam with Nesterov's momentum: `tallow.optim.NAdam` with a momentum_decay of 1."""
+
+    ARGUMENTS = ("beta_1", "beta_2", "epsilon")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+
+    def make(self, params: list[Tensor]) -> optim.Optimizer:
+        betas = (self.beta_1, self.beta_2)
+        return optim.NAdam(params, self.learning_rate, betas, self.epsilon, momentum_decay=1.0)
+
+
+class Lion(Optimizer):
+    """Steps of one size, in the direction of the sign of a momentum; see `tallow.optim.Lion`."""
+
+    ARGUMENTS = ("beta_1", "beta_2")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.99,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+
+    def make(self, params: list[Tensor]) -> optim.Optimizer:
+        return optim.Lion(params, self.learning_rate, (self.beta_1, self.beta_2))

@@ -1,0 +1,349 @@
+"""The base of all optimizers: Keras's options around the steps of `tallow.optim`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
+from typing import Any, ClassVar, TypedDict
+
+from tallow import optim
+from tallow.autograd.graph import note_write
+from tallow.devices import array_module
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError, ArgumentTypeError, GraphError
+from tallow.keras.naming import snake_case
+from tallow.keras.optimizers import schedules
+from tallow.tensor import Tensor, wrap
+
+LearningRate = float | schedules.LearningRateSchedule | Callable[[], float]
+
+
+class Options(TypedDict, total=False):
+    """What every optimizer takes beside its own arguments; see `Optimizer`."""
+
+    weight_decay: float | None
+    clipnorm: float | None
+    clipvalue: float | None
+    global_clipnorm: float | None
+    use_ema: bool
+    ema_momentum: float
+    ema_overwrite_frequency: int | None
+    loss_scale_factor: float | None
+    gradient_accumulation_steps: int | None
+    name: str | None
+
+
+class Optimizer:
+    """Changes a model's parameters by their gradients, with Keras's options.
+
+    A subclass makes the optimizer of `tallow.optim` that does the steps, in `make(params)`.
+
+    Args:
+        learning_rate: a number, a schedule, or a function of nothing.
+        weight_decay: p = p - learning_rate · weight_decay · p before each step.
+        clipnorm, global_clipnorm: the longest that each gradient, or all of them as one vector, may be.
+        clipvalue: the farthest from 0 that an element of a gradient may be. One of these three at most.
+        use_ema: keep a moving average of the parameters, with `ema_momentum`, and put it in their place every
+            `ema_overwrite_frequency` steps, or at the end of `fit` where that is None.
+        loss_scale_factor: what the loss is multiplied with before, and the gradients are divided by after the gradients
+            are taken; keeps small ones above 0 in float16.
+        gradient_accumulation_steps: take the mean of the gradients of so many steps for one.
+
+    Raises:  ArgumentError for options that make no sense
+    """
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ()  # what get_config() saves beside the options
+
+    def __init__(
+        self,
+        learning_rate: LearningRate,
+        *,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        if sum(clip is not None for clip in (clipnorm, clipvalue, global_clipnorm)) > 1:
+            raise ArgumentError(
+                f"{type(self).__name__}: set one of clipnorm, clipvalue and global_clipnorm, not several"
+            )
+        if gradient_accumulation_steps is not None and gradient_accumulation_steps < 2:
+            raise ArgumentError("gradient_accumulation_steps must be 2 or more, or None")
+        if use_ema and not 0 <= ema_momentum <= 1:
+            raise ArgumentError(f"ema_momentum must be from 0 to 1, not {ema_momentum}")
+        self.name = name or snake_case(type(self).__name__)
+        self.weight_decay = weight_decay
+        self.clipnorm = clipnorm
+        self.clipvalue = clipvalue
+        self.global_clipnorm = global_clipnorm
+        self.use_ema = use_ema
+        self.ema_momentum = ema_momentum
+        self.ema_overwrite_frequency = ema_overwrite_frequency
+        self.loss_scale_factor = loss_scale_factor
+        self.gradient_accumulation_steps = gradient_accumulation_steps
+        self.inner: optim.Optimizer | None = None  # made when the parameters are known
+        self._calls = 0  # of step(), accumulating ones included
+        self._loaded: dict[str, Any] | None = None  # state that waits for the parameters
+        self._undecayed: set[Tensor] = set()
+        self._averages: dict[Tensor, Array] = {}
+        self._gathered: dict[Tensor, Array] = {}
+        self._learning_rate: LearningRate = _checked_rate(learning_rate)
+
+    # ------------------------------------------------------------------------------------------------ the parameters
+
+    def make(self, params: list[Tensor]) -> optim.Optimizer:
+        raise NotImplementedError(f"{type(self).__name__} has no make(params)")
+
+    @property
+    def built(self) -> bool:
+        return self.inner is not None
+
+    def build(self, variables: Iterable[Tensor]) -> None:
+        """Take charge of these parameters; what it has in its charge already stays as it is."""
+        variables = list(variables)
+        if self.inner is None:
+            if not variables:
+                raise ArgumentError("the model has no trainable parameters to optimize")
+            self.inner = self.make(variables)
+            if self._loaded is not None:
+                self.inner.load_state_dict(self._loaded)
+                self._loaded = None
+            return
+        known = {param for group in self.inner.param_groups for param in group["params"]}
+        if new := [param for param in variables if param not in known]:
+            self.inner.add_param_group({"params": new})
+
+    def _params(self) -> list[Tensor]:
+        if self.inner is None:
+            raise GraphError("the optimizer has no parameters yet", mend="call optimizer.build(model.parameters())")
+        return [param for group in self.inner.param_groups for param in group["params"]]
+
+    def exclude_from_weight_decay(self, var_list: Iterable[Tensor]) -> None:
+        """Leave these parameters out of `weight_decay`."""
+        self._undecayed.update(var_list)
+
+    # ------------------------------------------------------------------------------------------------- learning rate
+
+    @property
+    def iterations(self) -> int:
+        """The number of steps taken."""
+        return self._calls // (self.gradient_accumulation_steps or 1)
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate of the next step. It can be set, unless it follows a schedule."""
+        rate = self._learning_rate
+        if isinstance(rate, schedules.LearningRateSchedule):
+            return float(rate(self._calls))
+        return float(rate()) if callable(rate) else rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: LearningRate) -> None:
+        if isinstance(self._learning_rate, schedules.LearningRateSchedule) and not callable(value):
+            raise ArgumentTypeError(
+                f"the learning rate follows a {type(self._learning_rate).__name__}, so it cannot be set to a number",
+                mend="give the optimizer a number as its learning_rate, or set another schedule",
+            )
+        self._learning_rate = _checked_rate(value)
+
+    # ------------------------------------------------------------------------------------------------------ the step
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Tensor | None, Tensor]]) -> int:
+        """One step with these pairs of a gradient and a parameter; returns `iterations`."""
+        grads, variables = zip(*grads_and_vars, strict=True)
+        self.apply(grads, variables)
+        return self.iterations
+
+    def apply(self, grads: Sequence[Tensor | None], trainable_variables: Sequence[Tensor] | None = None) -> None:
+        """One step with these gradients, of the parameters given here or to `build`.
+
+        Raises:  ArgumentError unless there are as many gradients as parameters; GraphError if all of them are None
+        """
+        if trainable_variables is None:
+            trainable_variables = self._params()
+        else:
+            self.build(trainable_variables)
+        if len(grads) != len(trainable_variables):
+            raise ArgumentError(f"{len(grads)} gradients for {len(trainable_variables)} parameters")
+        for param, grad in zip(trainable_variables, grads, strict=True):
+            param.grad = grad
+        self.step()
+
+    def step(self) -> None:
+        """One step with the gradients that `backward` left at the parameters.
+
+        Raises:  GraphError if it left none
+        """
+        params = [param for param in self._params() if param.grad is not None]
+        if not params:
+            raise GraphError(
+                "no gradients for any parameter: the loss does not depend on them",
+                mend="is the output computed under no_grad, or detached, or by NumPy?",
+            )
+        grads = [param.grad.array for param in params]  # type: ignore[union-attr]
+        if self.loss_scale_factor is not None:
+            grads = [grad / self.loss_scale_factor for grad in grads]
+        ready = self._gather(params, grads) if self.gradient_accumulation_steps else grads
+        if ready is not None:
+            self._step(params, self._clipped(ready))
+        if self.use_ema:
+            self._average()
+        self._calls += 1
+
+    def _step(self, params: list[Tensor], grads: list[Array]) -> None:
+        assert self.inner is not None
+        rate = self.learning_rate
+        for param, grad in zip(params, grads, strict=True):
+            if grad is not param.grad.array:  # type: ignore[union-attr]
+                param.grad = wrap(grad)
+            if self.weight_decay and param not in self._undecayed:
+                param.array *= 1 - rate * self.weight_decay
+        self._set_rate(rate)
+        self.inner.step()
+
+    def _set_rate(self, rate: float) -> None:
+        assert self.inner is not None
+        for group in self.inner.param_groups:
+            group["lr"] = rate
+
+    def _clipped(self, grads: list[Array]) -> list[Array]:
+        if self.clipvalue is not None:
+            return [array_module(grad).clip(grad, -self.clipvalue, self.clipvalue) for grad in grads]
+        if self.clipnorm is not None:
+            return [_shortened(grad, _norm([grad]), self.clipnorm) for grad in grads]
+        if self.global_clipnorm is not None:
+            norm = _norm(grads)
+            return [_shortened(grad, norm, self.global_clipnorm) for grad in grads]
+        return grads
+
+    def _gather(self, params: list[Tensor], grads: list[Array]) -> list[Array] | None:
+        """Add up the gradients; their mean at every last of `gradient_accumulation_steps`, and None before."""
+        for param, grad in zip(params, grads, strict=True):
+            self._gathered[param] = self._gathered[param] + grad if param in self._gathered else grad.copy()
+        assert self.gradient_accumulation_steps is not None
+        if (self._calls + 1) % self.gradient_accumulation_steps:
+            return None
+        mean = [self._gathered[param] / self.gradient_accumulation_steps for param in params]
+        self._gathered.clear()
+        return mean
+
+    def _average(self) -> None:
+        for param in self._params():
+            average = self._averages.get(param)
+            if average is None:
+                self._averages[param] = param.array.copy()
+            else:
+                average *= self.ema_momentum
+                average += (1 - self.ema_momentum) * param.array
+        if self.ema_overwrite_frequency and (self.iterations + 1) % self.ema_overwrite_frequency == 0:
+            self._take_averages()
+
+    def _take_averages(self) -> None:
+        for param, average in self._averages.items():
+            param.array[...] = average
+            note_write(param)
+
+    def finalize_variable_values(self, var_list: Iterable[Tensor]) -> None:
+        """At the end of training, give the parameters their moving averages, if `use_ema` is set."""
+        if self.use_ema:
+            self._take_averages()
+
+    def scale_loss(self, loss: Tensor) -> Tensor:
+        return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
+
+    # --------------------------------------------------------------------------------------------------------- state
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where training stands: the number of steps, the learning rate, and the state of `inner`."""
+        rate = self._learning_rate
+        inner = self._loaded if self.inner is None else self.inner.state_dict()
+        return {"calls": self._calls, "learning_rate": None if callable(rate) else rate, "inner": inner}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from where `state_dict` was called; before `build`, the state waits for the parameters.
+
+        Raises:  CheckpointError where it is the state of other parameters
+        """
+        if state_dict["inner"] is not None:
+            if self.inner is None:
+                self._loaded = state_dict["inner"]
+            else:
+                self.inner.load_state_dict(state_dict["inner"])
+        self._calls = int(state_dict["calls"])
+        if state_dict["learning_rate"] is not None and not callable(self._learning_rate):
+            self._learning_rate = float(state_dict["learning_rate"])
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make the same optimizer with."""
+        rate: Any = self._learning_rate
+        if isinstance(rate, schedules.LearningRateSchedule):
+            rate = schedules.serialize(rate)
+        elif callable(rate):
+            rate = self.learning_rate
+        names = (*self.ARGUMENTS, *Options.__annotations__)
+        return {"learning_rate": rate} | {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Optimizer:
+        rate = config.get("learning_rate")
+        if isinstance(rate, dict):
+            config = config | {"learning_rate": schedules.deserialize(rate, custom_objects)}
+        return cls(**config)
+
+
+class FromOptim(Optimizer):
+    """An optimizer of `tallow.optim` where Keras expects one of its own.
+
+    Args:
+        source: the optimizer, or its class, which is then made with its own defaults.
+    """
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(0.0, name=snake_case(getattr(source, "__name__", type(source).__name__)))
+        self._source = source
+        if isinstance(source, optim.Optimizer):
+            self.inner = source
+
+    def make(self, params: list[Tensor]) -> optim.Optimizer:
+        return self._source(params)
+
+    @property
+    def learning_rate(self) -> float:
+        if self.inner is None:
+            raise GraphError("the learning rate is not known before the optimizer has parameters")
+        return float(self.inner.param_groups[0]["lr"])
+
+    @learning_rate.setter
+    def learning_rate(self, value: LearningRate) -> None:
+        if self.inner is None:
+            raise GraphError("the learning rate is not known before the optimizer has parameters")
+        for group in self.inner.param_groups:
+            group["lr"] = _checked_rate(value)
+
+    def _set_rate(self, rate: float) -> None:
+        """Groups keep the rates that they, or a scheduler, gave themselves."""
+
+
+def _checked_rate(rate: Any) -> LearningRate:
+    if callable(rate):
+        return rate
+    try:
+        return float(rate)
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError(
+            f"learning_rate must be a number, a schedule or a function, not {rate!r}",
+        ) from error
+
+
+def _norm(grads: list[Array]) -> float:
+    return sqrt(sum(float((grad * grad).sum()) for grad in grads))
+
+
+def _shortened(grad: Array, norm: float, longest: float) -> Array:
+    return grad * (longest / norm) if norm > longest else grad

@@ -1,0 +1,251 @@
+"""Learning rates over time: functions of the number of steps taken, to be given as an optimizer's `learning_rate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import cos, floor, log, pi
+from typing import Any, ClassVar
+
+from tallow.errors import ArgumentError
+from tallow.keras.lookup import find
+
+__all__ = [
+    "CosineDecay",
+    "CosineDecayRestarts",
+    "ExponentialDecay",
+    "InverseTimeDecay",
+    "LearningRateSchedule",
+    "PiecewiseConstantDecay",
+    "PolynomialDecay",
+    "deserialize",
+    "serialize",
+]
+
+
+class LearningRateSchedule:
+    """A learning rate that depends on the step: a subclass defines `__call__(step)`."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ()  # what get_config() saves: attributes that the constructor takes
+
+    def __call__(self, step: Any) -> float:
+        raise NotImplementedError(f"{type(self).__name__} has no __call__(step)")
+
+    def get_config(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.ARGUMENTS}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LearningRateSchedule:
+        return cls(**config)
+
+
+class ExponentialDecay(LearningRateSchedule):
+    """initial_learning_rate · decay_rate^(step / decay_steps); the exponent is rounded down if `staircase` is set."""
+
+    ARGUMENTS = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        decay_steps: int,
+        decay_rate: float,
+        staircase: bool = False,
+        name: str = "ExponentialDecay",
+    ) -> None:
+        _check_steps(name, decay_steps)
+        self.initial_learning_rate = initial_learning_rate
+        self.decay_steps = decay_steps
+        self.decay_rate = decay_rate
+        self.staircase = staircase
+        self.name = name
+
+    def __call__(self, step: Any) -> float:
+        return self.initial_learning_rate * self.decay_rate ** _periods(step, self.decay_steps, self.staircase)
+
+
+class InverseTimeDecay(LearningRateSchedule):
+    """initial_learning_rate / (1 + decay_rate · step / decay_steps); with `staircase` the quotient is rounded down."""
+
+    ARGUMENTS = ExponentialDecay.ARGUMENTS
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        decay_steps: int,
+        decay_rate: float,
+        staircase: bool = False,
+        name: str = "InverseTimeDecay",
+    ) -> None:
+        _check_steps(name, decay_steps)
+        self.initial_learning_rate = initial_learning_rate
+        self.decay_steps = decay_steps
+        self.decay_rate = decay_rate
+        self.staircase = staircase
+        self.name = name
+
+    def __call__(self, step: Any) -> float:
+        return self.initial_learning_rate / (1 + self.decay_rate * _periods(step, self.decay_steps, self.staircase))
+
+
+class PiecewiseConstantDecay(LearningRateSchedule):
+    """values[i] for steps up to and including boundaries[i], and the last value after them."""
+
+    ARGUMENTS = ("boundaries", "values", "name")
+
+    def __init__(self, boundaries: Sequence[float], values: Sequence[float], name: str = "PiecewiseConstant") -> None:
+        if len(boundaries) != len(values) - 1:
+            raise ArgumentError(
+                f"PiecewiseConstantDecay: {len(boundaries)} boundaries and {len(values)} values",
+                mend="give one value more than there are boundaries",
+            )
+        self.boundaries = list(boundaries)
+        self.values = list(values)
+        self.name = name
+
+    def __call__(self, step: Any) -> float:
+        return float(self.values[sum(int(step) > boundary for boundary in self.boundaries)])
+
+
+class PolynomialDecay(LearningRateSchedule):
+    """(initial - end) · (1 - step / decay_steps)^power + end, and the end after `decay_steps`.
+
+    Args:
+        cycle: start again, from where the fall has got to, with a period that is as many times longer.
+    """
+
+    ARGUMENTS = ("initial_learning_rate", "decay_steps", "end_learning_rate", "power", "cycle", "name")
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        decay_steps: int,
+        end_learning_rate: float = 0.0001,
+        power: float = 1.0,
+        cycle: bool = False,
+        name: str = "PolynomialDecay",
+    ) -> None:
+        _check_steps(name, decay_steps)
+        self.initial_learning_rate = initial_learning_rate
+        self.decay_steps = decay_steps
+        self.end_learning_rate = end_learning_rate
+        self.power = power
+        self.cycle = cycle
+        self.name = name
+
+    def __call__(self, step: Any) -> float:
+        step, steps = int(step), self.decay_steps
+        if self.cycle:
+            steps *= max(-(-step // steps), 1)
+        else:
+            step = min(step, steps)
+        fall = self.initial_learning_rate - self.end_learning_rate
+        return fall * (1 - step / steps) ** self.power + self.end_learning_rate
+
+
+class CosineDecay(LearningRateSchedule):
+    """Half a wave of the cosine from the initial rate down to alpha times it, after a rise along a line if asked for.
+
+    Args:
+        decay_steps: the length of the fall, after the warmup.
+        alpha: the lowest rate, as a fraction of the highest.
+        warmup_target: the rate to rise to from `initial_learning_rate`, in `warmup_steps`; None for no rise.
+
+    Source:  Loshchilov & Hutter 2016, arXiv:1608.03983
+    """
+
+    ARGUMENTS = ("initial_learning_rate", "decay_steps", "alpha", "name", "warmup_target", "warmup_steps")
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        decay_steps: int,
+        alpha: float = 0.0,
+        name: str = "CosineDecay",
+        warmup_target: float | None = None,
+        warmup_steps: int = 0,
+    ) -> None:
+        _check_steps(name, decay_steps)
+        self.initial_learning_rate = initial_learning_rate
+        self.decay_steps = decay_steps
+        self.alpha = alpha
+        self.name = name
+        self.warmup_target = warmup_target
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step: Any) -> float:
+        step, highest = int(step), self.initial_learning_rate
+        if self.warmup_target is not None:
+            if step < self.warmup_steps:
+                return highest + (self.warmup_target - highest) * step / self.warmup_steps
+            step, highest = step - self.warmup_steps, self.warmup_target
+        return highest * _fallen(min(step, self.decay_steps) / self.decay_steps, self.alpha)
+
+
+class CosineDecayRestarts(LearningRateSchedule):
+    """`CosineDecay` again and again, each time `t_mul` times as long, and from `m_mul` times the height.
+
+    Source:  Loshchilov & Hutter 2016, arXiv:1608.03983
+    """
+
+    ARGUMENTS = ("initial_learning_rate", "first_decay_steps", "t_mul", "m_mul", "alpha", "name")
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        first_decay_steps: int,
+        t_mul: float = 2.0,
+        m_mul: float = 1.0,
+        alpha: float = 0.0,
+        name: str = "SGDRDecay",
+    ) -> None:
+        _check_steps(name, first_decay_steps)
+        self.initial_learning_rate = initial_learning_rate
+        self.first_decay_steps = first_decay_steps
+        self.t_mul = t_mul
+        self.m_mul = m_mul
+        self.alpha = alpha
+        self.name = name
+
+    def __call__(self, step: Any) -> float:
+        done = int(step) / self.first_decay_steps  # in units of the first period
+        if self.t_mul == 1:
+            restarts = floor(done)
+            done -= restarts
+        else:
+            restarts = floor(log(1 - done * (1 - self.t_mul)) / log(self.t_mul))
+            begun = (1 - self.t_mul**restarts) / (1 - self.t_mul)
+            done = (done - begun) / self.t_mul**restarts
+        return self.initial_learning_rate * _fallen(done, self.alpha, self.m_mul**restarts)
+
+
+def _fallen(part: float, alpha: float, height: float = 1.0) -> float:
+    """Where the cosine stands between `height` and alpha after this part of its fall."""
+    return (1 - alpha) * height * (1 + cos(pi * part)) / 2 + alpha
+
+
+def _periods(step: Any, decay_steps: int, staircase: bool) -> float:
+    return int(step) // decay_steps if staircase else int(step) / decay_steps
+
+
+def _check_steps(name: str, steps: float) -> None:
+    if steps <= 0:
+        raise ArgumentError(f"{name}: a period of {steps} steps", mend="use a positive number of steps")
+
+
+SCHEDULES = {
+    cls.__name__: cls
+    for cls in (
+        CosineDecay, CosineDecayRestarts, ExponentialDecay, InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay,
+    )
+}  # fmt: skip
+
+
+def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
+    return {"class_name": type(learning_rate_schedule).__name__, "config": learning_rate_schedule.get_config()}
+
+
+def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> LearningRateSchedule:
+    """The schedule that `serialize` wrote down.
+
+    Raises:  ArgumentError for a class that is neither one of these nor in `custom_objects`
+    """
+    return find(config["class_name"], SCHEDULES | (custom_objects or {}), "a schedule").from_config(config["config"])

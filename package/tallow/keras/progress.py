@@ -1,0 +1,203 @@
+"""The progress bar of `fit`, `evaluate` and `predict`.
+
+Where a line can be written over, in a terminal or a notebook, the bar moves on one line, at most ten times a second;
+where it cannot, as in a file, a finished line is written at the end. In a web page, Pyodide's `sys.stdout` takes whole
+lines only, so it counts as a file; a page whose console understands a carriage return says so by
+`pyodide.setStdout({ write, isatty: true })`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+NOTEBOOKS = ("ipykernel", "pyodide_kernel")  # their streams handle a carriage return, though they are no terminals
+BOLD, GREEN, GREY, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[37m", "\x1b[0m"
+
+
+class Progbar:
+    """Shows how far a loop has come, with an estimate of the time left and the values given on the way.
+
+    Args:
+        target: the number of steps, or None if it is not known.
+        width: of the bar, in characters.
+        verbose: 1 for a bar, 2 for a line at the end, 0 for nothing.
+        interval: the shortest time between two drawings, in seconds.
+        stateful_metrics: names of values to show as they are; others are averaged over the steps. None for all.
+    """
+
+    def __init__(
+        self,
+        target: int | None,
+        width: int = 20,
+        verbose: int = 1,
+        interval: float = 0.1,
+        stateful_metrics: Iterable[str] | None = (),
+        unit_name: str = "step",
+    ) -> None:
+        self.target = target
+        self.width = width
+        self.verbose = verbose
+        self.interval = interval
+        self.unit_name = unit_name
+        self._stateful = None if stateful_metrics is None else set(stateful_metrics)
+        self._values: dict[str, Any] = {}  # stateful: the last value; else (sum over the steps, steps)
+        self._seen = 0
+        self._start = time.monotonic()
+        self._after_first: float | None = None
+        self._last_drawn = -math.inf
+        self._drawn_width = 0  # of the line that is on the screen and can be written over; 0 for none
+
+    def update(self, current: int, values: Iterable[tuple[str, Any]] = (), finalize: bool | None = None) -> None:
+        """Take note of `current` steps being done, and of values; draw, if it is time to."""
+        if finalize is None:
+            finalize = self.target is not None and current >= self.target
+        self._gather(current, values, finalize)
+        now = time.monotonic()
+        if current == 1 and self._after_first is None:
+            self._after_first = now
+        if finalize and self.verbose:
+            self._write(self._line(current, now, finalize), end="\n")
+        elif self.verbose == 1 and now - self._last_drawn >= self.interval and can_overwrite(sys.stdout):
+            self._write(self._line(current, now, finalize), end="")
+            self._last_drawn = now
+
+    def add(self, n: int, values: Iterable[tuple[str, Any]] = ()) -> None:
+        self.update(self._seen + n, values)
+
+    def abandon(self) -> None:
+        """Leave the line as it is, so that what is printed next stands on one of its own."""
+        if self._drawn_width:
+            self._drawn_width = 0
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+
+    def _gather(self, current: int, values: Iterable[tuple[str, Any]], finalize: bool) -> None:
+        steps = max(current - self._seen, 1)
+        for name, value in values:
+            if self._stateful is None or name in self._stateful or finalize:
+                self._values[name] = value
+            else:
+                total, count = self._values.get(name, (0.0, 0))
+                self._values[name] = (total + float(value) * steps, count + steps)
+        self._seen = current
+
+    # ------------------------------------------------------------------------------------------------------ the line
+
+    def _line(self, current: int, now: float, finalize: bool) -> list[tuple[str, str]]:
+        """Pieces of text, each with the colour it has where there are colours."""
+        per_unit = self._seconds_per_unit(current, now)
+        elapsed = now - self._start
+        count = f"{current:{len(str(self.target))}d}/{self.target}" if self.target else f"{current:7d}/Unknown"
+        metrics = "".join(f" - {name}: {_number(value)}" for name, value in self._values.items())
+        if self.verbose == 2:
+            return [(f"{count} - {elapsed:.0f}s - {_duration(per_unit)}/{self.unit_name}{metrics}", "")]
+        left = None if finalize or not self.target else per_unit * (self.target - current)
+        duration = f"{elapsed:.0f}s" if left is None else _remaining(left)
+        bar = self._bar(min(current / self.target, 1)) if self.target else []
+        return [
+            (f"{count} ", BOLD),
+            *bar,
+            (f" {duration}", BOLD),
+            (f" {_duration(per_unit)}/{self.unit_name}{metrics}", ""),
+        ]
+
+    def _bar(self, part: float) -> list[tuple[str, str]]:
+        done, rest = ("━", "━" if has_colours(sys.stdout) else "─") if can_print("━─", sys.stdout) else ("=", ".")
+        length = int(self.width * part)
+        return [(done * length, GREEN), (rest * (self.width - length), GREY)]
+
+    def _seconds_per_unit(self, current: int, now: float) -> float:
+        """The mean, without the first step where there are more: it is often the slowest."""
+        if not current:
+            return 0.0
+        if self._after_first is None or current == 1:
+            return (now - self._start) / current
+        return (now - self._after_first) / (current - 1)
+
+    def _write(self, pieces: list[tuple[str, str]], end: str) -> None:
+        if can_overwrite(sys.stdout):
+            if not end:
+                pieces = _cut(pieces, _columns() - 1)
+            width = sum(len(text) for text, _ in pieces)
+            coloured = has_colours(sys.stdout)
+            line = "".join(
+                f"{colour}{text}{PLAIN}" if colour and coloured and text else text for text, colour in pieces
+            )
+            over = "\r" if self._drawn_width else ""
+            sys.stdout.write(over + line + " " * (self._drawn_width - width) + end)
+            self._drawn_width = 0 if end else width
+        else:
+            sys.stdout.write("".join(text for text, _ in pieces) + end)
+        sys.stdout.flush()
+
+
+# ----------------------------------------------------------------------------------------------- what stdout can do
+
+
+def can_overwrite(stream: TextIO) -> bool:
+    """Whether a carriage return takes the stream back to the start of its line."""
+    if in_notebook(stream):
+        return True
+    return getattr(stream, "isatty", bool)() and os.environ.get("TERM") != "dumb"
+
+
+def in_notebook(stream: TextIO) -> bool:
+    return type(stream).__module__.partition(".")[0] in NOTEBOOKS
+
+
+def has_colours(stream: TextIO) -> bool:
+    return can_overwrite(stream) and not os.environ.get("NO_COLOR")
+
+
+def can_print(text: str, stream: TextIO) -> bool:
+    try:
+        text.encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _columns() -> int:
+    return 10_000 if in_notebook(sys.stdout) else shutil.get_terminal_size().columns
+
+
+def _cut(pieces: list[tuple[str, str]], columns: int) -> list[tuple[str, str]]:
+    """As much as there is room for on one line: a carriage return does not reach beyond it."""
+    kept = []
+    for text, colour in pieces:
+        kept.append((text[: max(columns, 0)], colour))
+        columns -= len(text)
+    return kept
+
+
+# ------------------------------------------------------------------------------------------------------------ numbers
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, tuple):
+        total, count = value
+        value = total / count
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    return f"{number:.4f}" if abs(number) > 1e-3 or number == 0 else f"{number:.4e}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds >= 1 or seconds == 0:
+        return f"{seconds:.0f}s"
+    return f"{seconds * 1e3:.0f}ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f}us"
+
+
+def _remaining(seconds: float) -> str:
+    whole = int(seconds)
+    if whole > 3600:
+        return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
+    return f"{whole // 60}:{whole % 60:02d}" if whole > 60 else f"{whole}s"

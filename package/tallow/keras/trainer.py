@@ -1,0 +1,460 @@
+"""compile, fit, evaluate and predict: the part of a Keras model that trains it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import tallow as tl
+from tallow.errors import ArgumentError, GraphError
+from tallow.keras import optimizers
+from tallow.keras.batches import Batch, Epochs, as_arrays, as_tensor, batches, class_weights, split
+from tallow.keras.batches import unpack_x_y_sample_weight as unpack
+from tallow.keras.callbacks import CallbackList, History, ProgbarLogger
+from tallow.keras.callbacks.callback import as_numbers
+from tallow.keras.compiled import CompiledLoss, CompiledMetrics
+from tallow.keras.metrics import Mean, Metric
+from tallow.keras.structure import flatten, map_structure
+from tallow.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tallow.nn import Module as Mixed
+else:
+    Mixed = object  # it is mixed in before a Module
+
+Logs = dict[str, Any]
+
+
+class Trainer(Mixed):
+    """Training for a module, which is mixed in before it: `class Model(Trainer, nn.Module)`.
+
+    Attributes:
+        stop_training: set by a callback, ends `fit` after the batch.
+        history: the `History` of the last `fit`.
+    """
+
+    optimizer: Any = None
+    loss: Any = None
+    compiled = False
+    stop_training = False
+    stop_evaluating = False
+    stop_predicting = False
+    history: History | None = None
+    _compiled_loss: CompiledLoss | None = None
+    _compiled_metrics: CompiledMetrics | None = None
+    _loss_tracker: Mean | None = None
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        loss_weights: Any = None,
+        metrics: Any = None,
+        weighted_metrics: Any = None,
+        run_eagerly: bool = False,
+        steps_per_execution: int = 1,
+        jit_compile: bool | str = "auto",
+        auto_scale_loss: bool = True,
+    ) -> None:
+        """Say how to train.
+
+        Args:
+            optimizer: a name, an optimizer of `keras.optimizers`, or one of `tallow.optim` (or its class).
+            loss: a name, a `Loss`, or a function of (y_true, y_pred); for several outputs a list, or a dict by name.
+            loss_weights: what each output's loss is multiplied with before they are added.
+            metrics, weighted_metrics: lists of names, `Metric`s or functions; the latter heed sample weights. For
+                several outputs a list of lists, or a dict by name. "accuracy" is the kind that the shapes ask for.
+            run_eagerly, steps_per_execution, jit_compile, auto_scale_loss: taken for Keras's sake, and change nothing:
+                there is no graph to compile, and no dtype policy that needs the loss scaled.
+
+        Raises:  ArgumentError for a name that nothing has, ArgumentTypeError for what is no optimizer, loss or metric
+        """
+        names = getattr(self, "output_names", None)
+        self._compiled_loss = None if loss is None else CompiledLoss(loss, loss_weights, names)
+        wanted = metrics is not None or weighted_metrics is not None
+        self._compiled_metrics = CompiledMetrics(metrics, weighted_metrics, names) if wanted else None
+        self.optimizer = optimizers.get(optimizer)
+        self.loss = loss
+        self._loss_tracker = Mean("loss")
+        self._compile_arguments = {
+            "optimizer": self.optimizer, "loss": loss, "loss_weights": loss_weights, "metrics": metrics,
+            "weighted_metrics": weighted_metrics,
+        }  # fmt: skip
+        self.compiled = True
+
+    # ------------------------------------------------------------------------------------------ steps, to be overridden
+
+    def train_step(self, data: Any) -> Logs:
+        """Learn from one batch, x, (x, y) or (x, y, sample_weight), and return the metrics so far.
+
+        One of your own makes the loss, calls `backward` on it and `self.optimizer.step()`:
+
+            def train_step(self, data):
+                x, y = data
+                self.zero_grad()
+                loss = self.compute_loss(y=y, y_pred=self(x, training=True))
+                loss.backward()
+                self.optimizer.step()
+                return {"loss": loss}
+        """
+        x, y, sample_weight = unpack(data)
+        self.zero_grad()
+        y_pred = self(x, training=True)
+        loss = self.compute_loss(x, y, y_pred, sample_weight, training=True)
+        self._track(loss, x)
+        self.optimizer.scale_loss(loss).backward()
+        self.optimizer.step()
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def test_step(self, data: Any) -> Logs:
+        """Measure one batch, and return the metrics so far."""
+        x, y, sample_weight = unpack(data)
+        y_pred = self(x, training=False)
+        if self._compiled_loss is not None or self._extra_losses():
+            self._track(self.compute_loss(x, y, y_pred, sample_weight, training=False), x)
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def predict_step(self, data: Any) -> Any:
+        """The output for one batch."""
+        return self(unpack(data)[0], training=False)
+
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> Tensor:
+        """The losses of the outputs, and those that layers add: regularizers and `add_loss`.
+
+        Raises:  ArgumentError if there is no loss
+        """
+        extra = self._extra_losses()
+        if self._compiled_loss is None and not extra:
+            raise ArgumentError("there is no loss to train with", mend='name one: model.compile(loss="mse")')
+        parts = [] if self._compiled_loss is None else [self._compiled_loss(y, y_pred, sample_weight)]
+        parts += [part.sum() for part in extra]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Logs:
+        """Take a batch into the metrics, and return them all."""
+        if self._compiled_metrics is not None:
+            with tl.no_grad():
+                self._compiled_metrics.update_state(y, y_pred, sample_weight)
+        return self.get_metrics_result()
+
+    def get_metrics_result(self) -> Logs:
+        """The metrics so far, by name."""
+        compiled = self._compiled_metrics
+        belongs = {id(metric) for metric in compiled.metrics} if compiled is not None else set()
+        results: Logs = {}
+        for metric in self.metrics:
+            if id(metric) not in belongs:
+                value = metric.result()
+                results.update(value if isinstance(value, dict) else {metric.name: value})
+        if compiled is not None:
+            results.update(compiled.result())
+        return results
+
+    def _extra_losses(self) -> list[Tensor]:
+        return list(getattr(self, "losses", ()))
+
+    def _track(self, loss: Tensor, x: Any) -> None:
+        if self._loss_tracker is not None:
+            rows = next(len(leaf) for leaf in flatten(x) if leaf is not None)
+            self._loss_tracker.update_state(loss, sample_weight=rows)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The mean loss, those given to `compile`, and those that are attributes of the model."""
+        found: list[Metric] = [] if self._loss_tracker is None else [self._loss_tracker]
+        if self._compiled_metrics is not None:
+            found += self._compiled_metrics.metrics
+        if self._compiled_loss is not None:
+            found += self._compiled_loss.metrics
+        return found + [
+            value for name, value in vars(self).items() if isinstance(value, Metric) and name != "_loss_tracker"
+        ]
+
+    @property
+    def metrics_names(self) -> list[str]:
+        return [metric.name for metric in self.metrics]
+
+    def reset_metrics(self) -> None:
+        for metric in self.metrics:
+            metric.reset_state()
+
+    # ------------------------------------------------------------------------------------------------------------ loops
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: int | str = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool | str = True,
+        class_weight: Mapping[int, float] | None = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: int | Container[int] = 1,
+    ) -> History:
+        """Train for some epochs, each a walk through the data.
+
+        Args:
+            x: arrays, tensors or lists of numbers, in a list or dict for several inputs; or a `tallow.data.Dataset`, or
+                an iterable of batches (x, y) or (x, y, sample_weight), a DataLoader for one.
+            batch_size: samples of a batch, 32 if it is not given.
+            verbose: 0 for silence, 1 for a progress bar, 2 for a line an epoch; "auto" is 1 in a terminal or notebook,
+                else 2.
+            validation_split: the part of the samples, the last ones, to measure with and not to learn from.
+            validation_data: (x, y) or (x, y, sample_weight) to measure with, or an iterable of batches.
+            shuffle: take the samples in a new order each epoch, from the generator that `tallow.manual_seed` seeds.
+            class_weight: by class, what its samples weigh in the loss.
+            validation_freq: measure after every so many epochs, or after those, counted from 1, that are in a list.
+
+        Returns: the metrics of each epoch; `model.history` is the same object, and has the epochs so far when training
+            is interrupted. An interrupt (Ctrl-C) is passed on, and the callbacks' `on_train_end` is not called then.
+
+        Raises:  ArgumentError for data that does not fit together or to the model, GraphError before `compile`
+        """
+        self._check_compiled("fit")
+        if validation_split and validation_data is None:
+            (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
+        training = Epochs(
+            batches(
+                x, y, sample_weight, batch_size=batch_size, steps=steps_per_epoch, shuffle=shuffle,
+                class_weight=class_weight,
+            ),
+            steps_per_epoch,
+        )  # fmt: skip
+        validation = None
+        if validation_data is not None:
+            source = self._validation_batches(validation_data, validation_batch_size or batch_size, validation_steps)
+            validation = Epochs(source, validation_steps)
+        self._prepare(training.source.first())
+        listeners = self._callbacks(callbacks, verbose, epochs, training.steps, with_history=True)
+        self.stop_training = False
+        logs: Logs = {}
+        with _closing_the_bar(listeners):
+            listeners.on_train_begin()
+            for epoch in range(initial_epoch, epochs):
+                listeners.on_epoch_begin(epoch)
+                logs = self._train_epoch(training, listeners)
+                if validation is not None and _is_due(epoch, validation_freq):
+                    measured = self._test_epoch(validation, listeners)
+                    logs |= {f"val_{name}": value for name, value in measured.items()}
+                listeners.on_epoch_end(epoch, logs)
+                if self.stop_training:
+                    break
+            if epochs > initial_epoch:
+                self.optimizer.finalize_variable_values(self._trainable())
+            listeners.on_train_end(logs)
+        assert self.history is not None
+        return self.history
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: int | str = "auto",
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Any = None,
+        return_dict: bool = False,
+    ) -> Any:
+        """The loss and the metrics of this data: a list, loss first, or a number if there is no metric.
+
+        Args:    as `fit`; return_dict: return them by name
+        Raises:  as `fit`
+        """
+        self._check_compiled("evaluate")
+        source = Epochs(batches(x, y, sample_weight, batch_size=batch_size, steps=steps), steps)
+        self._prepare(source.source.first(), training=False)
+        listeners = self._callbacks(callbacks, verbose, 1, source.steps)
+        with _closing_the_bar(listeners):
+            logs = self._test_epoch(source, listeners)
+        return logs if return_dict else self._in_order(logs)
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: int | str = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """The output for this data, as NumPy arrays in the structure that the model gives.
+
+        Args:    as `fit`; targets that an iterable yields are ignored
+        Raises:  as `fit`
+        """
+        source = Epochs(batches(x, batch_size=batch_size, steps=steps), steps)
+        self._prepare(source.source.first(), training=False)
+        listeners = self._callbacks(callbacks, verbose, 1, source.steps)
+        parts: list[Any] = []
+        self.stop_predicting = False
+        with _closing_the_bar(listeners), self._measuring():
+            listeners.on_predict_begin()
+            for step, data in enumerate(source.epoch()):
+                listeners.on_predict_batch_begin(step)
+                parts.append(self.predict_step(data))
+                listeners.on_predict_batch_end(step, {"outputs": parts[-1]})
+                if self.stop_predicting:
+                    break
+            listeners.on_predict_end()
+        return _joined(parts)
+
+    def train_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, return_dict: bool = False
+    ) -> Any:
+        """Learn from this batch alone; returns the metrics of it, as `evaluate`."""
+        self._check_compiled("train_on_batch")
+        data = _one_batch(x, y, sample_weight, class_weight)
+        self._prepare(data)
+        self.reset_metrics()
+        self.train()
+        logs = as_numbers(self.train_step(data))
+        return logs if return_dict else self._in_order(logs)
+
+    def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
+        """The metrics of this batch, as `evaluate`."""
+        self._check_compiled("test_on_batch")
+        data = _one_batch(x, y, sample_weight)
+        self._prepare(data, training=False)
+        self.reset_metrics()
+        with self._measuring():
+            logs = as_numbers(self.test_step(data))
+        return logs if return_dict else self._in_order(logs)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """The output for this batch, as `predict`."""
+        data = _one_batch(x)
+        self._prepare(data, training=False)
+        with self._measuring():
+            return map_structure(_as_numpy, self.predict_step(data))
+
+    # ----------------------------------------------------------------------------------------------- parts of the loops
+
+    def _train_epoch(self, training: Epochs, listeners: CallbackList) -> Logs:
+        self.reset_metrics()
+        self.train()
+        logs: Logs = {}
+        try:
+            for step, data in enumerate(training.epoch()):
+                listeners.on_train_batch_begin(step)
+                logs = self.train_step(data)
+                listeners.on_train_batch_end(step, logs)
+                if self.stop_training:
+                    break
+        finally:
+            self.eval()
+        return as_numbers(logs)
+
+    def _test_epoch(self, source: Epochs, listeners: CallbackList) -> Logs:
+        self.stop_evaluating = False
+        listeners.on_test_begin()
+        self.reset_metrics()
+        logs: Logs = {}
+        with self._measuring():
+            for step, data in enumerate(source.epoch()):
+                listeners.on_test_batch_begin(step)
+                logs = self.test_step(data)
+                listeners.on_test_batch_end(step, logs)
+                if self.stop_evaluating:
+                    break
+        logs = as_numbers(logs)
+        listeners.on_test_end(logs)
+        return logs
+
+    @contextmanager
+    def _measuring(self) -> Iterator[None]:
+        """No gradients, and layers as they are when a model is used."""
+        self.eval()
+        with tl.no_grad():
+            yield
+
+    def _prepare(self, first: Batch | None, training: bool = True) -> None:
+        """Make what can be made only when the first batch is seen: weights, and the optimizer's state."""
+        build = getattr(self, "_ensure_built", None)
+        if build is not None and first is not None:
+            build(first[0])
+        if training:
+            self.optimizer.build(self._trainable())
+
+    def _trainable(self) -> list[Tensor]:
+        return [param for param in self.parameters() if param.requires_grad]
+
+    def _validation_batches(self, data: Any, batch_size: int | None, steps: int | None) -> Any:
+        if isinstance(data, tuple | list):
+            x, y, sample_weight = unpack(data)
+            return batches(x, y, sample_weight, batch_size=batch_size, steps=steps)
+        return batches(data)
+
+    def _callbacks(
+        self, callbacks: Any, verbose: int | str, epochs: int, steps: int | None, with_history: bool = False
+    ) -> CallbackList:
+        given = [] if callbacks is None else list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
+        if with_history and not any(isinstance(callback, History) for callback in given):
+            given.append(History())
+        if verbose and not any(isinstance(callback, ProgbarLogger) for callback in given):
+            given.append(ProgbarLogger())
+        return CallbackList(given, self, verbose=verbose, epochs=epochs, steps=steps)
+
+    def _in_order(self, logs: Logs) -> Any:
+        """The loss, and the rest by name; alone, it is no list."""
+        values = [value for name, value in sorted(logs.items(), key=lambda item: (item[0] != "loss", item[0]))]
+        return values[0] if len(values) == 1 else values
+
+    def _check_compiled(self, what: str) -> None:
+        if not self.compiled:
+            raise GraphError(
+                f"{what} was called before compile",
+                mend='say how to train: model.compile(optimizer="adam", loss="mse")',
+            )
+
+
+@contextmanager
+def _closing_the_bar(listeners: CallbackList) -> Iterator[None]:
+    """End the line of the progress bar, should the block be left by an error or an interrupt."""
+    try:
+        yield
+    except BaseException:
+        for callback in listeners.callbacks:
+            if isinstance(callback, ProgbarLogger):
+                callback.abandon()
+        raise
+
+
+def _one_batch(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None) -> Batch:
+    x, y, sample_weight = as_arrays(x, y, sample_weight)
+    if class_weight is not None:
+        sample_weight = class_weights(y, class_weight)
+    return map_structure(as_tensor, (x, y, sample_weight))
+
+
+def _is_due(epoch: int, frequency: int | Container[int]) -> bool:
+    if isinstance(frequency, int):
+        return (epoch + 1) % frequency == 0
+    return epoch + 1 in frequency
+
+
+def _as_numpy(tensor: Any) -> Any:
+    return tensor.detach().cpu().numpy() if isinstance(tensor, Tensor) else tensor
+
+
+def _joined(parts: list[Any]) -> Any:
+    """The outputs of batches one behind the other."""
+    first = parts[0]
+    if isinstance(first, dict):
+        return {name: _joined([part[name] for part in parts]) for name in first}
+    if isinstance(first, list | tuple):
+        return type(first)(_joined(list(column)) for column in zip(*parts, strict=True))
+    return _as_numpy(tl.cat(parts))

@@ -11,7 +11,11 @@ import torch
 
 import tallow as tl
 from tallow.generation import generate
+from tallow.models.gemma import Gemma
 from tallow.models.gpt2 import GPT2
+from tallow.models.llama import Llama
+from tallow.models.mistral import Mistral
+from tallow.models.qwen import Qwen2, Qwen3
 
 transformers = pytest.importorskip("transformers")
 
@@ -28,6 +32,20 @@ GPT2_SIZES = {
     "bos_token_id": 1,
     "eos_token_id": None,
 }
+LLAMA_SIZES = {
+    "vocab_size": VOCAB,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.2,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+    "pad_token_id": None,  # the gradient of a padding's embedding is 0 in transformers
+}
+SLIDING = {"use_sliding_window": True, "sliding_window": 7}
 # What transformers makes and tallow loads, and what is not as in SIZES.
 VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "gpt2": ("GPT2", GPT2, GPT2_SIZES),
@@ -37,6 +55,24 @@ VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
         GPT2_SIZES | {"scale_attn_weights": False, "scale_attn_by_inverse_layer_idx": True, "n_inner": 48},
     ),
     "gpt2, relu": ("GPT2", GPT2, GPT2_SIZES | {"activation_function": "relu", "layer_norm_epsilon": 1e-3}),
+    "mistral": ("Mistral", Mistral, LLAMA_SIZES | {"sliding_window": None}),
+    "mistral, sliding": ("Mistral", Mistral, LLAMA_SIZES | {"sliding_window": 7, "head_dim": 12}),
+    "qwen2": ("Qwen2", Qwen2, LLAMA_SIZES | {"tie_word_embeddings": True}),
+    "qwen2, sliding": ("Qwen2", Qwen2, LLAMA_SIZES | SLIDING | {"max_window_layers": 1}),
+    "qwen3": ("Qwen3", Qwen3, LLAMA_SIZES | {"head_dim": 16, "attention_bias": True}),
+    "qwen3, by layer": (
+        "Qwen3",
+        Qwen3,
+        LLAMA_SIZES | SLIDING | {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]},
+    ),
+    "gemma": ("Gemma", Gemma, LLAMA_SIZES | {"head_dim": 16, "num_key_value_heads": 1}),
+    "llama, dynamic": (
+        "Llama",
+        Llama,
+        LLAMA_SIZES
+        | {"max_position_embeddings": 24}
+        | {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}},
+    ),
 }
 
 
@@ -71,14 +107,14 @@ def test_logits(models: tuple[Any, Any]) -> None:
 
 def test_logits_with_a_cache(models: tuple[Any, Any]) -> None:
     model, reference = models
-    (text,) = tokens(50, batch=1)
+    (text,) = tokens(24, batch=1)
     with torch.no_grad():
         expected = reference(torch.tensor([text])).logits[0].numpy()
     cache = model.new_cache()
-    np.testing.assert_allclose(model.next_logits(text[:20], cache), expected[19], atol=ATOL)
-    np.testing.assert_allclose(model.next_logits(text[20:30], cache), expected[29], atol=ATOL)
-    one_by_one = [model.next_logits([token], cache) for token in text[30:]]
-    np.testing.assert_allclose(one_by_one, expected[30:], atol=ATOL)
+    np.testing.assert_allclose(model.next_logits(text[:10], cache), expected[9], atol=ATOL)
+    np.testing.assert_allclose(model.next_logits(text[10:15], cache), expected[14], atol=ATOL)
+    one_by_one = [model.next_logits([token], cache) for token in text[15:]]
+    np.testing.assert_allclose(one_by_one, expected[15:], atol=ATOL)
 
 
 def test_greedy_text(models: tuple[Any, Any]) -> None:

@@ -32,7 +32,7 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
-from tallow.nn.rotary import RotaryEmbedding, frequencies
+from tallow.nn.rotary import RotaryEmbedding, frequencies, is_dynamic
 from tallow.ops.silu_mul import silu_mul
 from tallow.tensor import Tensor, wrap
 
@@ -44,6 +44,7 @@ class LlamaConfig(Config):
     Attributes:
         head_dim: K; None means hidden_size / num_attention_heads.
         rope_interleaved: rotary pairs are neighbours, as llama2.c trains them; tallow's own, False in Hugging Face's.
+        sliding_window: how many positions a query sees at most, itself included; None means all.
         eos_token_id: the ids that end a text.
     """
 
@@ -60,6 +61,7 @@ class LlamaConfig(Config):
     rope_scaling: Mapping[str, Any] | None = None
     rope_interleaved: bool = False
     tie_word_embeddings: bool = False
+    sliding_window: int | None = None
     attention_bias: bool = False
     mlp_bias: bool = False
     initializer_range: float = 0.02
@@ -67,7 +69,12 @@ class LlamaConfig(Config):
     eos_token_id: tuple[int, ...] = (2,)
 
     model_types: ClassVar[tuple[str, ...]] = ("llama",)
-    computed: ClassVar = {"hidden_act": ("silu",), "pretraining_tp": (1,), "attention_dropout": (0.0,)}
+    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "hidden_act": ("silu",),
+        "pretraining_tp": (1,),
+        "attention_dropout": (0.0,),
+        "partial_rotary_factor": (1.0,),
+    }
     neutral: ClassVar = frozenset({"rope_parameters"})  # read as rope_scaling and rope_theta
 
     def __post_init__(self) -> None:
@@ -88,6 +95,15 @@ class LlamaConfig(Config):
             )
         frequencies(self.head_width, self.rope_theta, self.rope_scaling)  # refuses a scaling it does not have
 
+    def window_of(self, layer: int) -> int | None:
+        """The sliding window of a layer."""
+        return self.sliding_window
+
+    @property
+    def output_bias(self) -> bool:
+        """Whether attention's last projection has a bias."""
+        return self.attention_bias
+
     @property
     def head_width(self) -> int:
         return self.head_dim or self.hidden_size // self.num_attention_heads
@@ -98,6 +114,7 @@ class LlamaConfig(Config):
             entries["num_key_value_heads"] = entries.get("num_attention_heads")
         rope = entries.get("rope_parameters")  # where transformers 5 keeps all of rotary's
         if isinstance(rope, dict):
+            rope = {name: value for name, value in rope.items() if (name, value) != ("partial_rotary_factor", 1.0)}
             entries.setdefault("rope_theta", rope.get("rope_theta"))
         entries["rope_scaling"] = entries.get("rope_scaling") or rope or None
         entries["eos_token_id"] = token_ids(entries.get("eos_token_id"))
@@ -126,22 +143,30 @@ class LlamaAttention(Module):
     def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
         self.layer = layer
+        self.window = config.window_of(layer)
         self.num_heads = config.num_attention_heads
         self.num_kv_heads = config.num_key_value_heads
         width, bias = config.head_width, config.attention_bias
         self.q_proj = Linear(config.hidden_size, self.num_heads * width, bias, device, dtype)
         self.k_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
         self.v_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
-        self.o_proj = Linear(self.num_heads * width, config.hidden_size, bias, device, dtype)
+        self.o_proj = Linear(self.num_heads * width, config.hidden_size, config.output_bias, device, dtype)
+
+    def heads(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (B, H, T, K), keys and values (B, G, T, K)."""
+        return (
+            split_heads(self.q_proj(x_BTD), self.num_heads),
+            split_heads(self.k_proj(x_BTD), self.num_kv_heads),
+            split_heads(self.v_proj(x_BTD), self.num_kv_heads),
+        )
 
     def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
         start = cache.length if cache is not None else 0
-        q_BHTK = rotary(split_heads(self.q_proj(x_BTD), self.num_heads), start)
-        k_BGSK = rotary(split_heads(self.k_proj(x_BTD), self.num_kv_heads), start)
-        v_BGSK = split_heads(self.v_proj(x_BTD), self.num_kv_heads)
+        q_BHTK, k_BGSK, v_BGSK = self.heads(x_BTD)
+        q_BHTK, k_BGSK = rotary(q_BHTK, start), rotary(k_BGSK, start)
         if cache is not None:
             k_BGSK, v_BGSK = cache.append(self.layer, k_BGSK, v_BGSK)
-        return self.o_proj(merge_heads(causal_attention(q_BHTK, k_BGSK, v_BGSK)))
+        return self.o_proj(merge_heads(causal_attention(q_BHTK, k_BGSK, v_BGSK, window=self.window)))
 
 
 class LlamaMLP(Module):
@@ -161,12 +186,18 @@ class LlamaMLP(Module):
 class LlamaDecoderLayer(Module):
     """Attention and feed-forward, each after a norm and added to its input."""
 
+    attention_class: ClassVar[type[LlamaAttention]] = LlamaAttention
+    mlp_class: ClassVar[type[LlamaMLP]] = LlamaMLP
+    norm_class: ClassVar[type[RMSNorm]] = RMSNorm
+
     def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
-        self.input_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
-        self.self_attn = LlamaAttention(config, layer, device, dtype)
-        self.post_attention_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
-        self.mlp = LlamaMLP(config, device, dtype)
+        self.input_layernorm = self.norm_class(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        self.self_attn = self.attention_class(config, layer, device, dtype)
+        self.post_attention_layernorm = self.norm_class(
+            config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype
+        )
+        self.mlp = self.mlp_class(config, device, dtype)
 
     def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
         x_BTD = x_BTD + self.self_attn(self.input_layernorm(x_BTD), rotary, cache)
@@ -176,17 +207,26 @@ class LlamaDecoderLayer(Module):
 class LlamaModel(Module):
     """The transformer without its head."""
 
+    layer_class: ClassVar[type[LlamaDecoderLayer]] = LlamaDecoderLayer
+
     def __init__(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         self.embed_tokens = Embedding(config.vocab_size, config.hidden_size, device=device, dtype=dtype)
-        self.layers = ModuleList(LlamaDecoderLayer(config, i, device, dtype) for i in range(config.num_hidden_layers))
-        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        self.layers = ModuleList(self.layer_class(config, i, device, dtype) for i in range(config.num_hidden_layers))
+        self.norm = self.layer_class.norm_class(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
         self.rotary_emb = RotaryEmbedding(
-            config.head_width, config.rope_theta, interleaved=config.rope_interleaved, scaling=config.rope_scaling
+            config.head_width,
+            config.rope_theta,
+            interleaved=config.rope_interleaved,
+            scaling=config.rope_scaling,
+            context=config.max_position_embeddings,
         )
 
+    def embed(self, tokens_BT: Tensor) -> Tensor:
+        return self.embed_tokens(tokens_BT)
+
     def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
-        x_BTD = self.embed_tokens(tokens_BT)
+        x_BTD = self.embed(tokens_BT)
         for layer in self.layers:
             x_BTD = layer(x_BTD, self.rotary_emb, cache)
         if cache is not None:
@@ -215,10 +255,11 @@ class Llama(CausalLM):
     config_class = LlamaConfig
     base_model_prefix = "model"
     cache_class = LlamaCache
+    model_class: ClassVar[type[LlamaModel]] = LlamaModel
 
     def __init__(self, config: LlamaConfig, device: Any = "cpu", dtype: Any = None) -> None:
         super().__init__(config)
-        self.model = LlamaModel(config, device, dtype)
+        self.model = self.model_class(config, device, dtype)
         # With tied embeddings the head is the embedding's weight, and nothing of its own.
         tied = config.tie_word_embeddings
         self.lm_head = None if tied else Linear(config.hidden_size, config.vocab_size, False, device, dtype)
@@ -233,6 +274,8 @@ class Llama(CausalLM):
 
     @property
     def context_length(self) -> int:
+        if is_dynamic(self.config.rope_scaling):
+            return int(self.config.max_position_embeddings * self.config.rope_scaling["factor"])
         return self.config.max_position_embeddings
 
     @property
@@ -357,15 +400,22 @@ def _norm_weight(norm: RMSNorm) -> Array:
 
 
 def _is_plain(model: Llama, cache: KVCache) -> bool:
-    """Whether the layers compute what the kernel does: no hooks, biases, replaced layers or dtypes it does not take."""
-    if any(type(module) not in PLAIN or module.has_hooks() for module in model.modules()):
+    """Whether the layers compute what the kernel does: no hooks, biases, replaced layers or dtypes it does not take,
+    and every position seen under the same angles."""
+    modules = [*model.model.modules(), *([] if model.lm_head is None else [model.lm_head])]
+    if model.has_hooks() or any(type(module) not in PLAIN or module.has_hooks() for module in modules):
         return False
-    if any(module.bias is not None for module in model.modules() if isinstance(module, Linear)):
+    if any(module.bias is not None for module in modules if isinstance(module, Linear)):
+        return False
+    windows = [layer.self_attn.window for layer in model.model.layers]
+    if any(window is not None and window < cache.capacity for window in windows):
+        return False
+    if is_dynamic(model.config.rope_scaling) and cache.capacity > model.config.max_position_embeddings:
         return False
     dtypes_used = {parameter.dtype for parameter in model.parameters()}
     float32_cache = dtypes.dtype_of(cache.keys) is dtypes.float32
     return float32_cache and len(dtypes_used) == 1 and dtypes_used <= {dtypes.float32, dtypes.float16, dtypes.bfloat16}
 
 
-PLAIN = {Llama, LlamaModel, LlamaDecoderLayer, LlamaAttention, LlamaMLP}
+PLAIN = {LlamaModel, LlamaDecoderLayer, LlamaAttention, LlamaMLP}
 PLAIN |= {ModuleList, Embedding, Linear, RMSNorm, RotaryEmbedding}

@@ -35,25 +35,42 @@ def key_mask(attention_mask_BS: Tensor) -> Tensor:
 
 
 def causal_attention(
-    q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, *, scale: float | None = None, dropout_p: float = 0.0
+    q_BHTK: Tensor,
+    k_BGSK: Tensor,
+    v_BGSK: Tensor,
+    *,
+    scale: float | None = None,
+    dropout_p: float = 0.0,
+    window: int | None = None,
 ) -> Tensor:
     """Each of the last T of S positions attends to itself and to all before it. G divides H; T may be less than S.
 
-    softmax(scale q kᵀ, masked) v;  scale None means 1 / √K
+    softmax(scale q kᵀ, masked) v
+
+    Args:
+        scale: None means 1 / √K.
+        window: how many positions a query sees at most, itself included; None means all.
 
     Shapes:  -> (B, H, T, K)
     """
     queries, keys = q_BHTK.shape[2], k_BGSK.shape[2]
+    if window is not None and keys > queries + window - 1:  # keys that no query sees
+        keys = queries + window - 1
+        k_BGSK, v_BGSK = k_BGSK[:, :, -keys:], v_BGSK[:, :, -keys:]
+    windowed = window is not None and keys > window
     allowed_TS = None
-    if 1 < queries < keys:  # PyTorch's is_causal counts from the first key; with a cache the queries are the last ones
-        allowed_TS = wrap(devices.move(np.tri(queries, keys, keys - queries, dtype=np.bool_), q_BHTK.device))
+    if windowed or 1 < queries < keys:  # PyTorch's is_causal counts from the first key; the queries are the last ones
+        seen = np.tri(queries, keys, keys - queries, dtype=np.bool_)
+        if windowed:
+            seen &= ~np.tri(queries, keys, keys - queries - window, dtype=np.bool_)
+        allowed_TS = wrap(devices.move(seen, q_BHTK.device))
     return F.scaled_dot_product_attention(
         q_BHTK,
         k_BGSK,
         v_BGSK,
         allowed_TS,
         dropout_p,
-        is_causal=1 < queries == keys,
+        is_causal=allowed_TS is None and queries > 1,
         scale=scale,
         enable_gqa=q_BHTK.shape[1] != k_BGSK.shape[1],
     )

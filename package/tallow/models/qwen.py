@@ -1,0 +1,116 @@
+"""Qwen2 and Qwen3: Llama's transformer, with biases on queries, keys and values, or with norms on queries and keys.
+
+Loads folders of Hugging Face's `Qwen2ForCausalLM` and `Qwen3ForCausalLM`.
+
+Source:  Yang et al. 2024, arXiv:2407.10671; Yang et al. 2025, arXiv:2505.09388; names as in transformers'
+         `modeling_qwen2.py` and `modeling_qwen3.py`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tallow.models.llama import Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
+from tallow.nn.normalization import RMSNorm
+from tallow.tensor import Tensor
+
+LAYER_TYPES = ("full_attention", "sliding_attention")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Qwen2Config(LlamaConfig):
+    """The sizes of a Qwen2, as LlamaConfig.
+
+    Attributes:
+        layer_types: of each layer, "full_attention" or "sliding_attention"; None means that with a sliding window, the
+            layers from max_window_layers on have it.
+    """
+
+    use_sliding_window: bool = False
+    max_window_layers: int = 28
+    layer_types: tuple[str, ...] | None = None
+    attention_bias: bool = True
+
+    model_types: ClassVar[tuple[str, ...]] = ("qwen2",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(
+            "layer_types",
+            f"one of {LAYER_TYPES} for each layer",
+            lambda kinds: kinds is None or (len(kinds) == self.num_hidden_layers and {*kinds} <= {*LAYER_TYPES}),
+        )
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        super().prepare(entries)
+        if isinstance(entries.get("layer_types"), list):
+            entries["layer_types"] = tuple(map(str, entries["layer_types"]))
+        if entries.get("use_sliding_window") and entries.get("sliding_window", 4096) is not None:
+            entries["sliding_window"] = entries.get("sliding_window", 4096)
+
+    def window_of(self, layer: int) -> int | None:
+        if not self.use_sliding_window:
+            return None
+        if self.layer_types is None:
+            return self.sliding_window if layer >= self.max_window_layers else None
+        return self.sliding_window if self.layer_types[layer] == "sliding_attention" else None
+
+    @property
+    def output_bias(self) -> bool:
+        return False
+
+
+class Qwen2(Llama):
+    """A language model; Hugging Face's `Qwen2ForCausalLM`.
+
+    Args:    as Llama
+    """
+
+    config_class = Qwen2Config
+
+
+@dataclass(frozen=True, kw_only=True)
+class Qwen3Config(Qwen2Config):
+    """The sizes of a Qwen3, as Qwen2Config."""
+
+    head_dim: int | None = 128
+    attention_bias: bool = False
+
+    model_types: ClassVar[tuple[str, ...]] = ("qwen3",)
+
+    @property
+    def output_bias(self) -> bool:
+        return self.attention_bias
+
+
+class Qwen3Attention(LlamaAttention):
+    """With a norm on every head of queries and keys."""
+
+    def __init__(self, config: Qwen3Config, layer: int, device: Any, dtype: Any) -> None:
+        super().__init__(config, layer, device, dtype)
+        self.q_norm = RMSNorm(config.head_width, config.rms_norm_eps, device=device, dtype=dtype)
+        self.k_norm = RMSNorm(config.head_width, config.rms_norm_eps, device=device, dtype=dtype)
+
+    def heads(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q_BHTK, k_BGTK, v_BGTK = super().heads(x_BTD)
+        return self.q_norm(q_BHTK), self.k_norm(k_BGTK), v_BGTK
+
+
+class Qwen3DecoderLayer(LlamaDecoderLayer):
+    attention_class = Qwen3Attention
+
+
+class Qwen3Model(LlamaModel):
+    layer_class = Qwen3DecoderLayer
+
+
+class Qwen3(Llama):
+    """A language model; Hugging Face's `Qwen3ForCausalLM`.
+
+    Args:    as Llama
+    """
+
+    config_class = Qwen3Config
+    model_class = Qwen3Model

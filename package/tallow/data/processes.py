@@ -26,7 +26,7 @@ from tallow.errors import ArgumentTypeError, WorkerError
 if TYPE_CHECKING:
     from tallow.data.dataloader import DataLoader
 
-GRACE_S = 5.0  # for a worker to finish its batch before it is terminated
+GRACE_S = 2.0  # for a worker to finish its batch before it is terminated
 
 
 @dataclass(eq=False, slots=True)
@@ -118,9 +118,10 @@ class ProcessIterator(LoaderIterator):
         raise StopIteration
 
     def _first_ready(self) -> Worker:
-        owners = {one.connection: one for one in self._owners}
-        ready = wait([*owners, *(one.process.sentinel for one in self._owners)], self._timeout)
-        return next((owners[found] for found in ready if isinstance(found, Connection)), self._owners[0])
+        """Of the workers with tasks, one that has answered or died; the oldest task's, if none does in time."""
+        owners = {waited: one for one in self._owners for waited in (one.connection, one.process.sentinel)}
+        ready = wait(owners, self._timeout)
+        return owners[ready[0]] if ready else self._owners[0]
 
     def _receive(self, one: Worker) -> Any:
         one.tasks -= 1
@@ -182,9 +183,10 @@ def _stop(workers: list[Worker], stopping: Any, parent: int) -> None:
         return
     stopping.set()
     for one in workers:
-        if not one.tasks:  # a busy one sees the event; its pipe may be full of tasks
-            with suppress(OSError):
-                one.connection.send(None)
+        with suppress(OSError):  # if it has died, or has so many tasks that the pipe is full: then it sees the event
+            if os.name == "posix":
+                os.set_blocking(one.connection.fileno(), False)
+            one.connection.send(None)
         one.connection.close()
     deadline = time.monotonic() + GRACE_S
     for one in workers:

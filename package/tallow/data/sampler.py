@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from tallow import dtypes
 from tallow.creation import as_tensor
-from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.functions.sampling import multinomial, randint, randperm
 from tallow.random import Generator, default_generator
 
@@ -100,8 +100,8 @@ class SubsetRandomSampler(Sampler[int]):
 class WeightedRandomSampler(Sampler[int]):
     """Indices drawn with a weight each; the weights need not sum to one.
 
-    Raises:  ArgumentError for num_samples of no positive integer, or a replacement that is no bool; ShapeError for
-        weights that are no vector
+    Raises:  ArgumentError for num_samples of no positive integer, a replacement that is no bool, or weights that
+        are no vector
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class WeightedRandomSampler(Sampler[int]):
         _check_flag("replacement", replacement)
         self.weights = as_tensor(weights, dtype=dtypes.float64)
         if self.weights.ndim != 1:
-            raise ShapeError(
+            raise ArgumentError(
                 f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
             )
         self.num_samples = num_samples

@@ -14,6 +14,7 @@ import queue
 import random
 import signal
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -30,7 +31,7 @@ from tallow.random import manual_seed
 
 RESUME = "resume"
 ENDED = "ended"
-PARENT_CHECK_S = 2.0  # how often an idle worker looks whether its parent is alive
+PARENT_CHECK_S = 2.0  # how often a worker looks whether its parent is alive
 
 
 class Task(NamedTuple):
@@ -81,9 +82,9 @@ def run(
     outbox: queue.SimpleQueue[transfer.Packed] = queue.SimpleQueue()
     # A thread sends, so that the next batch is made while the last one waits in the pipe.
     threading.Thread(target=_send_all, args=(outbox, connection), daemon=True).start()
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     answer = _answerer(plan, id, init)
-    parent = os.getppid()
-    while (message := _receive(connection, parent)) is not None and not stopping.is_set():
+    while (message := _receive(connection)) is not None and not stopping.is_set():
         if message == RESUME:
             answer = _answerer(plan, id, None)
         else:
@@ -120,15 +121,18 @@ def _pack(answer: Any, id: int) -> transfer.Packed:
         return _pack(Failed.of(error, id), id)
 
 
-def _receive(connection: Connection, parent: int) -> Any:
-    """The next message; None when there is no parent any more to send one."""
+def _receive(connection: Connection) -> Any:
     try:
-        while not connection.poll(PARENT_CHECK_S):  # other processes may hold the parent's end open
-            if os.getppid() != parent:
-                return None
         return connection.recv()
     except (EOFError, OSError):
         return None
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended. The pipe alone does not tell: other processes may hold it open."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECK_S)
+    os._exit(1)
 
 
 def _send_all(outbox: queue.SimpleQueue[transfer.Packed], connection: Connection) -> None:

@@ -24,7 +24,7 @@ ORDER = np.random.default_rng(1).permutation(N).tolist()
 
 
 def plain(x: Any) -> Any:
-    """What tallow and PyTorch give, made comparable: tensors as dtype, shape and numbers; containers with their type."""
+    """What tallow and PyTorch give, made comparable: tensors as dtype, shape, numbers; containers with their type."""
     if isinstance(x, tl.Tensor | torch.Tensor):
         return str(x.dtype).removeprefix("torch.").removeprefix("tallow."), tuple(x.shape), x.tolist()
     if isinstance(x, Mapping):

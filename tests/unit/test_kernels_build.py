@@ -19,7 +19,8 @@ from tallow.kernels import library
 
 KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
 ALL = [
-    *("adam_step", "attention", "attention_backward", "attention_decode", "decode_block"),
+    *("adam_step", "attention", "attention_backward", "attention_decode"),
+    *("convolution", "convolution_dw", "convolution_dx", "decode_block"),
     *("gelu", "layer_norm", "linear", "rms_norm", "rotary", "silu", "silu_mul", "softmax"),
 ]
 
@@ -64,6 +65,9 @@ for n in (*range(1, 20), 33, 100):
     for causal in (True, False):
         y, stats = fn["attention"](q, k, v, 1.0, causal, 2)
         fn["attention_backward"](y, q, k, v, stats, 1.0, causal, 2)
+    x, w, g, settings = normal(2, 2, 3, n), normal(3, 2, 2, 1), normal(2, 3, 4, n), ((1, 1), (1, 0), (1, 1), 1)
+    fn["convolution"](x, w, normal(3), *settings, (4, n)), fn["convolution_dx"](g, w, *settings, (3, n))
+    fn["convolution_dw"](x, g, *settings, (3, 2, 2, 1))
     fn["adam_step"](*[normal(n) for _ in range(5)], 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, False)
     fn["adam_step"](*[normal(n) for _ in range(4)], None, 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, True)
     for dtype in (np.float32, np.float16):
@@ -163,7 +167,7 @@ def test_the_build_makes_what_the_loader_looks_for(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path(library.FOLDER, "tallow-x86-64.so").exists(), reason="not on x86-64 Linux, or not built")
 def test_the_library_for_older_processors_keeps_the_contracts_too(tmp_path: Path) -> None:
     shutil.copy(Path(library.FOLDER, "tallow-x86-64.so"), tmp_path)
-    names = ("attention", "compiled", "decode_block")
+    names = ("attention", "compiled", "convolution", "decode_block")
     tests = [str(Path(__file__).with_name(f"test_kernels_{name}.py")) for name in names]
     code = f"""
 import sys, pytest

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
-from tallow.kernels import run
+from tallow.kernels import kernel, run
 from tallow.ops.expect import expect_float
 from tallow.ops.table import Array, Op, Result, op
 from tallow.ops.windows import (
@@ -36,7 +36,7 @@ TILE = 2**22  # elements of a matrix of columns: 16 MiB in float32
 
 
 class _Map(NamedTuple):
-    """y = Σ w ⊙ windows(x) with zero padding left out: x is padded already.
+    """y = Σ w ⊙ windows(x) with zero padding left out: x is padded already, by `pad`.
 
     Shapes:  x (N, C, *spatial), w (O, C / groups, *kernel), y (N, O, *out)
     """
@@ -46,6 +46,18 @@ class _Map(NamedTuple):
     dilation: Sizes
     groups: int
     out: Sizes
+
+    def padded(self, spatial: Sizes, before: Sizes) -> Sizes:
+        """The spatial dims with `before` zeros, and as many after as the last window reaches."""
+        reach = spans(self.kernel, self.dilation)
+        return tuple(
+            max(n + b, (o - 1) * s + r)
+            for n, b, o, s, r in zip(spatial, before, self.out, self.stride, reach, strict=True)
+        )
+
+    def pad(self, x: Array, before: Sizes) -> Array:
+        whole = self.padded(x.shape[2:], before)
+        return pad_zeros(x, before, tuple(w - n - b for w, n, b in zip(whole, x.shape[2:], before, strict=True)))
 
     def is_depthwise(self, w: Array) -> bool:
         return self.groups > 1 and w.shape[1] == 1
@@ -178,24 +190,21 @@ def _convolution(
             f"the padded input is {spatial}"
         )
     out = tuple((n - r) // s + 1 for n, r, s in zip(spatial, reach, stride, strict=True))
-    bilinear = _Map(kernel, stride, dilation, groups, out)
     x = input if is_batch else input[None]
+    settings = (stride, before, dilation, groups)
     return _result(
-        bilinear.value(pad_zeros(x, before, after), weight),
-        bias,
+        run("convolution", x, weight, bias, *settings, out),
+        bias is not None,
         is_batch,
-        d_input=lambda g: bilinear.d_x(g, weight, spatial)[inner(before, input.shape[-dims:])],
-        d_weight=lambda g: bilinear.d_w(pad_zeros(x, before, after), g, weight.shape),
+        d_input=lambda g: run("convolution_dx", g, weight, *settings, x.shape[2:]),
+        d_weight=lambda g: run("convolution_dw", x, g, *settings, weight.shape),
     )
 
 
 def _result(
-    y: Array, bias: Array | None, is_batch: bool, d_input: Callable[[Array], Array], d_weight: Callable[[Array], Array]
+    y: Array, has_bias: bool, is_batch: bool, d_input: Callable[[Array], Array], d_weight: Callable[[Array], Array]
 ) -> Result:
-    """y + bias, in the memory of y, and its backward; without the batch dim that a single sample was given."""
-    has_bias = bias is not None
-    if bias is not None:
-        y += bias.reshape(-1, *[1] * (y.ndim - 2))
+    """y and its backward; without the batch dim that a single sample was given."""
 
     def backward(g: Array) -> tuple[object, ...]:
         if not is_batch:
@@ -207,6 +216,41 @@ def _result(
         )
 
     return y if is_batch else y[0], backward
+
+
+@kernel("convolution", "array")
+def convolution_array(
+    x: Array, w: Array, bias: Array | None, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, out: Sizes
+) -> Array:
+    """Shapes:  x (N, C, *spatial), w (O, C / groups, *kernel), bias (O) -> (N, O, *out)"""
+    bilinear = _Map(w.shape[2:], stride, dilation, groups, out)
+    return _add_bias(bilinear.value(bilinear.pad(x, before), w), bias)
+
+
+@kernel("convolution_dx", "array")
+def convolution_dx_array(
+    g: Array, w: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, spatial: Sizes
+) -> Array:
+    """The adjoint in x.  Shapes:  g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *spatial)"""
+    bilinear = _Map(w.shape[2:], stride, dilation, groups, g.shape[2:])
+    d = bilinear.d_x(g, w, bilinear.padded(spatial, before))[inner(before, spatial)]
+    return array_module(d).ascontiguousarray(d)
+
+
+@kernel("convolution_dw", "array")
+def convolution_dw_array(
+    x: Array, g: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, shape: Sizes
+) -> Array:
+    """The adjoint in w.  Shapes:  x (N, C, *spatial), g (N, O, *out) -> `shape`, (O, C / groups, *kernel)"""
+    bilinear = _Map(shape[2:], stride, dilation, groups, g.shape[2:])
+    return bilinear.d_w(bilinear.pad(x, before), g, shape)
+
+
+def _add_bias(y: Array, bias: Array | None) -> Array:
+    """y + bias, in the memory of y."""
+    if bias is not None:
+        y += bias.reshape(-1, *[1] * (y.ndim - 2))
+    return y
 
 
 def _check_operands(name: str, dims: int, input: Array, weight: Array, bias: Array | None, groups: int) -> bool:
@@ -267,14 +311,14 @@ def _transposed(
     out = tuple(n - 2 * p for n, p in zip(whole, padding, strict=True))
     if min(out) < 1:
         raise ShapeError(f"{name}: calculated output size {out} is too small, for input {tuple(input.shape)}")
-    bilinear = _Map(weight.shape[2:], stride, dilation, groups, spatial)  # the map of which this is the adjoint
     x = input if is_batch else input[None]
+    settings = (stride, padding, dilation, groups)  # of the map of which this is the adjoint
     return _result(
-        array_module(x).ascontiguousarray(bilinear.d_x(x, weight, whole)[inner(padding, out)]),
-        bias,
+        _add_bias(run("convolution_dx", x, weight, *settings, out), bias),
+        bias is not None,
         is_batch,
-        d_input=lambda g: bilinear.value(pad_zeros(g, padding, padding), weight),
-        d_weight=lambda g: bilinear.d_w(pad_zeros(g, padding, padding), x, weight.shape),
+        d_input=lambda g: run("convolution", g, weight, None, *settings, spatial),
+        d_weight=lambda g: run("convolution_dw", g, x, *settings, weight.shape),
     )
 
 

@@ -1,0 +1,131 @@
+"""convolution, convolution_dx, convolution_dw: over one spatial dim or two, see src/convolution_f32.c.
+
+Letters: N batch, C channels in, O channels out. Everything that is given for each spatial dim is a tuple.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.errors import ShapeError
+from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, contiguous, optional_address
+from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.library import POINTER, SIZE, function
+
+Sizes = tuple[int, ...]
+
+_convolution = function("tl_convolution_f32", None, *[POINTER] * 4, SIZE, SIZE, POINTER, POINTER)
+_convolution_dx = function("tl_convolution_dx_f32", None, *[POINTER] * 3, SIZE, SIZE, POINTER, POINTER)
+_convolution_dw = function("tl_convolution_dw_f32", None, *[POINTER] * 3, SIZE, SIZE, POINTER, POINTER)
+_scratch = function("tl_convolution_scratch", SIZE, POINTER)
+_Shape = SIZE * 16
+
+
+def float32_images(x: Array, w: Array, bias: Array | None, *_: object) -> bool:
+    """float32 arrays x (N, C, *spatial), w (O, C / groups, *kernel), of one or two spatial dims, and a bias or None."""
+    return two_float32_images(x, w) and (bias is None or bias.dtype == FLOAT32)
+
+
+def two_float32_images(a: Array, b: Array, *_: object) -> bool:
+    """Two float32 arrays with one spatial dim each, or two."""
+    return a.dtype == FLOAT32 and b.dtype == FLOAT32 and a.ndim == b.ndim and a.ndim in (3, 4)
+
+
+class _Call:
+    """The sizes of one convolution, as C wants them, once it is certain that they fit."""
+
+    def __init__(
+        self, x: Sizes, w: Sizes, y: Sizes, stride: Sizes, before: Sizes, dilation: Sizes, groups: int
+    ) -> None:
+        spatial, kernel, out = x[2:], w[2:], y[2:]
+        dims = len(spatial)
+        fit = (
+            dims in (1, 2)
+            and all(len(given) == dims for given in (kernel, out, stride, before, dilation))
+            and x[0] == y[0]
+            and x[1] == w[1] * groups
+            and y[1] == w[0]
+            and min(stride + dilation) > 0
+            and min(before) >= 0
+            and w[0] % groups == 0
+        )
+        if not fit:
+            raise ShapeError(f"convolution: x {x}, weight {w} and output {y} do not fit, with groups={groups}")
+        self.empty = min(x + w + y) == 0
+        self.samples, self.depth = x[0], math.prod(w[1:])
+        self.work = math.prod(y) * self.depth
+        one = (1,) * (2 - dims)  # a row of pixels is an image of height 1
+        no = (0,) * (2 - dims)
+        by_dim = [one + spatial, one + kernel, one + stride, one + dilation, no + before, one + out]
+        self.shape = _Shape(x[0], groups, w[1], w[0] // groups, *(n for pair in by_dim for n in pair))
+
+    def scratch(self) -> Array:
+        return np.empty(_scratch(ctypes.addressof(self.shape)), FLOAT32)
+
+
+@compiled("convolution", float32_images)
+def convolution(
+    x: Array, w: Array, bias: Array | None, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, out: Sizes
+) -> Array:
+    """Shapes:  x (N, C, *spatial), w (O, C / groups, *kernel), bias (O) -> (N, O, *out)"""
+    y = np.empty((len(x), len(w), *out), FLOAT32)
+    call = _Call(x.shape, w.shape, y.shape, stride, before, dilation, groups)
+    if bias is not None and bias.shape != w.shape[:1]:
+        raise ShapeError(f"convolution: bias {bias.shape} for a weight {w.shape}")
+    if call.empty:
+        y[...] = 0 if bias is None else bias.reshape(-1, *[1] * len(out))
+        return y
+    x, w, bias = contiguous(x), contiguous(w), None if bias is None else contiguous(bias)
+
+    def part(first: int, last: int) -> None:
+        scratch = call.scratch()
+        _convolution(
+            address(y), address(x), address(w), optional_address(bias), first, last, call.shape, address(scratch)
+        )
+
+    in_parts(call.samples, call.work, part)
+    return y
+
+
+@compiled("convolution_dx", two_float32_images)
+def convolution_dx(
+    g: Array, w: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, spatial: Sizes
+) -> Array:
+    """Shapes:  g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *spatial)"""
+    dx = np.empty((len(g), w.shape[1] * groups, *spatial), FLOAT32)
+    call = _Call(dx.shape, w.shape, g.shape, stride, before, dilation, groups)
+    if call.empty:
+        dx[...] = 0
+        return dx
+    g, w = contiguous(g), contiguous(w)
+
+    def part(first: int, last: int) -> None:
+        scratch = call.scratch()
+        _convolution_dx(address(dx), address(g), address(w), first, last, call.shape, address(scratch))
+
+    in_parts(call.samples, call.work, part)
+    return dx
+
+
+@compiled("convolution_dw", two_float32_images)
+def convolution_dw(
+    x: Array, g: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, shape: Sizes
+) -> Array:
+    """Shapes:  x (N, C, *spatial), g (N, O, *out) -> `shape`, (O, C / groups, *kernel)"""
+    dw = np.empty(shape, FLOAT32)
+    call = _Call(x.shape, shape, g.shape, stride, before, dilation, groups)
+    if call.empty:
+        dw[...] = 0
+        return dw
+    x, g = contiguous(x), contiguous(g)
+
+    def part(first: int, last: int) -> None:
+        scratch = call.scratch()
+        _convolution_dw(address(dw), address(x), address(g), first, last, call.shape, address(scratch))
+
+    in_parts(call.depth, call.work, part)
+    return dw

@@ -1,0 +1,196 @@
+// tl_convolution_f32      y[n, o, i] = bias[o] + Σ w[o, c, k] x[n, c, i · stride + k · dilation - before], over c and k
+// tl_convolution_dx_f32   the gradient of x from g, that of y: the adjoint of the map above in x
+// tl_convolution_dw_f32   that of w
+//
+//   shape   see `sizes`. x (samples, groups · channels, height, width), w (groups · outputs, channels, kernel_h, kernel_w),
+//           y and g (samples, groups · outputs, out_h, out_w), bias (groups · outputs,) or null; i, k stand for two indices
+//           each. What lies outside of x counts as 0
+//   range   samples, or for dw places in the last three dims of w, from `first` to `last`: calls for different ranges write
+//           to different memory, and may run at the same time
+//   layout  all contiguous      align  none needed      alias  what is written overlaps nothing
+//   scratch tl_convolution_scratch(shape) floats, contents irrelevant
+//   error   ≤ (K / 4 + 8) ulp of the sum of the products' magnitudes, K of them
+//
+// The windows of a tile of y are gathered into the columns of a matrix, small enough to stay in L2, and multiplied there.
+#include "product.h"
+
+enum { TILE = 32768, LEAST = 32 }; // floats of a matrix of columns; its columns at least, where y has as many in a row
+
+typedef struct {
+  size_t samples, groups, channels, outputs; // the latter two of one group
+  size_t height, width, kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, before_h, before_w, out_h, out_w;
+} sizes;
+
+typedef struct {
+  size_t top, bottom, left, right, area; // positions of y: whole rows, or a part of one row
+} box;
+
+static size_t depth_of(const sizes *n) { return n->channels * n->kernel_h * n->kernel_w; }
+static size_t parts_of(size_t n, size_t size) { return (n + size - 1) / size; }
+
+// The first tile, which is as large as any.
+static box first_tile(const sizes *n) {
+  size_t fit = TILE / depth_of(n), rows = 1, columns = n->out_w;
+  if (fit < LEAST) fit = LEAST;
+  if (fit < n->out_w)
+    columns = fit;
+  else
+    rows = smaller(fit / n->out_w, n->out_h);
+  return (box){0, rows, 0, columns, rows * columns};
+}
+
+static size_t tiles_of(const sizes *n) {
+  box one = first_tile(n);
+  return parts_of(n->out_h, one.bottom) * parts_of(n->out_w, one.right);
+}
+
+static box tile_at(const sizes *n, size_t index) {
+  box one = first_tile(n);
+  size_t across = parts_of(n->out_w, one.right), top = index / across * one.bottom, left = index % across * one.right;
+  size_t bottom = smaller(top + one.bottom, n->out_h), right = smaller(left + one.right, n->out_w);
+  return (box){top, bottom, left, right, (bottom - top) * (right - left)};
+}
+
+EXPORT size_t tl_convolution_scratch(const size_t *shape) {
+  const sizes *n = (const sizes *)shape;
+  size_t row = row_of(first_tile(n).area), depth = depth_of(n);
+  return depth * row                               // columns
+         + to_lanes(n->outputs) * (row + depth);   // a tile of y or g, and the gradient of w, transposed
+}
+
+// A row of the matrix of columns: one place of the windows. Where it meets x, as an offset, and which positions of a row of
+// y find it inside of the width of x.
+typedef struct {
+  ptrdiff_t channel, down, right;
+  size_t from, to;
+} place;
+
+static place place_at(const sizes *n, size_t index, const box *b) {
+  size_t k_w = index % n->kernel_w, k_h = index / n->kernel_w % n->kernel_h;
+  ptrdiff_t channel = (ptrdiff_t)(index / n->kernel_w / n->kernel_h), step = (ptrdiff_t)n->stride_w;
+  ptrdiff_t down = (ptrdiff_t)(k_h * n->dilation_h) - (ptrdiff_t)n->before_h;
+  ptrdiff_t right = (ptrdiff_t)(k_w * n->dilation_w) - (ptrdiff_t)n->before_w, end = (ptrdiff_t)n->width - right;
+  size_t from = right < 0 ? (size_t)((-right + step - 1) / step) : 0, to = end > 0 ? (size_t)((end + step - 1) / step) : 0;
+  from = from < b->left ? b->left : smaller(from, b->right);
+  to = to < from ? from : smaller(to, b->right);
+  return (place){channel, down, right, from, to};
+}
+
+// The offset in x of the row that a row of y meets at a place, or -1 if it lies outside.
+static ptrdiff_t row_at(const sizes *n, const place *p, size_t row) {
+  ptrdiff_t at = (ptrdiff_t)(row * n->stride_h) + p->down;
+  return at < 0 || at >= (ptrdiff_t)n->height ? -1 : (p->channel * (ptrdiff_t)n->height + at) * (ptrdiff_t)n->width;
+}
+
+static void clear(float *x, size_t n) {
+  for (size_t i = 0; i < n; i++) x[i] = 0.0f;
+}
+
+// Rows `first` to `last` of the matrix of columns of a tile, `row` apart, filled up with zeros.
+static void gather(float *columns, size_t row, const float *x, const sizes *n, const box *b, size_t first, size_t last) {
+  const size_t step = n->stride_w, width = b->right - b->left;
+  for (size_t r = first; r < last; r++, columns += row) {
+    const place p = place_at(n, r, b);
+    float *out = columns;
+    for (size_t i = b->top; i < b->bottom; i++, out += width) {
+      ptrdiff_t at = row_at(n, &p, i);
+      if (at < 0) {
+        clear(out, width);
+        continue;
+      }
+      const float *source = x + at + p.right + (ptrdiff_t)(p.from * step);
+      size_t count = p.to - p.from, j = 0;
+      float *inside = out + (p.from - b->left);
+      clear(out, p.from - b->left);
+      if (step == 1)
+        for (; j + LANES <= count; j += LANES) store(inside + j, load(source + j));
+      for (; j < count; j++) inside[j] = source[j * step];
+      clear(inside + count, b->right - p.to);
+    }
+    clear(columns + b->area, to_lanes(b->area) - b->area);
+  }
+}
+
+// Its adjoint: all rows of the matrix of columns are added to where they come from.
+static void scatter(float *x, const float *columns, size_t row, const sizes *n, const box *b) {
+  const size_t step = n->stride_w, width = b->right - b->left, depth = depth_of(n);
+  for (size_t r = 0; r < depth; r++, columns += row) {
+    const place p = place_at(n, r, b);
+    const float *in = columns + (p.from - b->left);
+    for (size_t i = b->top; i < b->bottom; i++, in += width) {
+      ptrdiff_t at = row_at(n, &p, i);
+      if (at < 0) continue;
+      float *target = x + at + p.right + (ptrdiff_t)(p.from * step);
+      size_t count = p.to - p.from, j = 0;
+      if (step == 1)
+        for (; j + LANES <= count; j += LANES) store(target + j, load(target + j) + load(in + j));
+      for (; j < count; j++) target[j * step] += in[j];
+    }
+  }
+}
+
+EXPORT void tl_convolution_f32(float *y, const float *x, const float *w, const float *bias, size_t first, size_t last,
+                               const size_t *shape, float *scratch) {
+  const sizes *n = (const sizes *)shape;
+  const size_t depth = depth_of(n), row = row_of(first_tile(n).area), tiles = tiles_of(n), image = n->out_h * n->out_w;
+  float *columns = scratch, *out = columns + depth * row;
+  for (size_t one = first * n->groups; one < last * n->groups; one++) { // a group of a sample
+    size_t group = one % n->groups;
+    for (size_t t = 0; t < tiles; t++) {
+      const box b = tile_at(n, t);
+      gather(columns, row, x + one * n->channels * n->height * n->width, n, &b, 0, depth);
+      product(out, row, w + group * n->outputs * depth, (ptrdiff_t)depth, 1, columns, row, n->outputs, depth,
+              to_lanes(b.area), 0);
+      for (size_t o = 0; o < n->outputs; o++) {
+        float *y_row = y + (one * n->outputs + o) * image + b.top * n->out_w + b.left;
+        float plus = bias ? bias[group * n->outputs + o] : 0.0f;
+        for (size_t i = 0; i < b.area; i++) y_row[i] = out[o * row + i] + plus;
+      }
+    }
+  }
+}
+
+EXPORT void tl_convolution_dx_f32(float *dx, const float *g, const float *w, size_t first, size_t last, const size_t *shape,
+                                  float *scratch) {
+  const sizes *n = (const sizes *)shape;
+  const size_t depth = depth_of(n), row = row_of(first_tile(n).area), tiles = tiles_of(n), image = n->out_h * n->out_w;
+  const size_t pixels = n->channels * n->height * n->width;
+  float *columns = scratch, *in = columns + depth * row;
+  for (size_t one = first * n->groups; one < last * n->groups; one++) {
+    clear(dx + one * pixels, pixels);
+    for (size_t t = 0; t < tiles; t++) {
+      const box b = tile_at(n, t);
+      for (size_t o = 0; o < n->outputs; o++) {
+        const float *g_row = g + (one * n->outputs + o) * image + b.top * n->out_w + b.left;
+        for (size_t i = 0; i < b.area; i++) in[o * row + i] = g_row[i];
+        clear(in + o * row + b.area, to_lanes(b.area) - b.area);
+      }
+      product(columns, row, w + one % n->groups * n->outputs * depth, 1, (ptrdiff_t)depth, in, row, depth, n->outputs,
+              to_lanes(b.area), 0);
+      scatter(dx + one * pixels, columns, row, n, &b);
+    }
+  }
+}
+
+EXPORT void tl_convolution_dw_f32(float *dw, const float *x, const float *g, size_t first, size_t last, const size_t *shape,
+                                  float *scratch) {
+  const sizes *n = (const sizes *)shape;
+  const size_t depth = depth_of(n), row = row_of(first_tile(n).area), tiles = tiles_of(n), image = n->out_h * n->out_w;
+  const size_t outputs = to_lanes(n->outputs), rows = last - first;
+  float *columns = scratch, *in = columns + depth * row, *total = in + outputs * row;
+  for (size_t group = 0; group < n->groups; group++) {
+    clear(total, rows * outputs);
+    for (size_t one = group; one < n->samples * n->groups; one += n->groups)
+      for (size_t t = 0; t < tiles; t++) {
+        const box b = tile_at(n, t);
+        for (size_t o = 0; o < outputs; o++) {
+          const float *g_row = g + (one * n->outputs + o) * image + b.top * n->out_w + b.left;
+          for (size_t i = 0; i < b.area; i++) in[i * outputs + o] = o < n->outputs ? g_row[i] : 0.0f;
+        }
+        gather(columns, row, x + one * n->channels * n->height * n->width, n, &b, first, last);
+        product(total, outputs, columns, (ptrdiff_t)row, 1, in, outputs, rows, b.area, outputs, 1);
+      }
+    for (size_t o = 0; o < n->outputs; o++)
+      for (size_t r = 0; r < rows; r++) dw[(group * n->outputs + o) * depth + first + r] = total[r * outputs + o];
+  }
+}

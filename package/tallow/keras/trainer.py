@@ -31,6 +31,7 @@ class Trainer(Mixed):
 
     Attributes:
         stop_training: set by a callback, ends `fit` after the batch.
+        resume_epoch: set by a callback when training begins, is the epoch to go on from.
         history: the `History` of the last `fit`.
     """
 
@@ -40,6 +41,7 @@ class Trainer(Mixed):
     stop_training = False
     stop_evaluating = False
     stop_predicting = False
+    resume_epoch: int | None = None
     history: History | None = None
     _compiled_loss: CompiledLoss | None = None
     _compiled_metrics: CompiledMetrics | None = None
@@ -240,11 +242,12 @@ class Trainer(Mixed):
             validation = Epochs(source, validation_steps)
         self._prepare(training.source.first())
         listeners = self._callbacks(callbacks, verbose, epochs, training.steps, with_history=True)
-        self.stop_training = False
+        self.stop_training, self.resume_epoch = False, None
         logs: Logs = {}
         with _closing_the_bar(listeners):
             listeners.on_train_begin()
-            for epoch in range(initial_epoch, epochs):
+            begin = initial_epoch if self.resume_epoch is None else self.resume_epoch
+            for epoch in range(begin, epochs):
                 listeners.on_epoch_begin(epoch)
                 logs = self._train_epoch(training, listeners)
                 if validation is not None and _is_due(epoch, validation_freq):
@@ -253,7 +256,7 @@ class Trainer(Mixed):
                 listeners.on_epoch_end(epoch, logs)
                 if self.stop_training:
                     break
-            if epochs > initial_epoch:
+            if epochs > begin:
                 self.optimizer.finalize_variable_values(self._trainable())
             listeners.on_train_end(logs)
         assert self.history is not None

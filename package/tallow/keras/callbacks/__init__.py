@@ -1,7 +1,27 @@
 """Callbacks under Keras's names: what is done while a model trains. See `callback` for what they share."""
 
+from tallow.keras.callbacks.backup_and_restore import BackupAndRestore
 from tallow.keras.callbacks.callback import Callback, CallbackList
+from tallow.keras.callbacks.csv_logger import CSVLogger
+from tallow.keras.callbacks.early_stopping import EarlyStopping
 from tallow.keras.callbacks.history import History
+from tallow.keras.callbacks.lambda_callback import LambdaCallback
+from tallow.keras.callbacks.learning_rate import LearningRateScheduler, ReduceLROnPlateau
+from tallow.keras.callbacks.model_checkpoint import ModelCheckpoint
 from tallow.keras.callbacks.progbar_logger import ProgbarLogger
+from tallow.keras.callbacks.terminate_on_nan import TerminateOnNaN
 
-__all__ = ["Callback", "CallbackList", "History", "ProgbarLogger"]
+__all__ = [
+    "BackupAndRestore",
+    "CSVLogger",
+    "Callback",
+    "CallbackList",
+    "EarlyStopping",
+    "History",
+    "LambdaCallback",
+    "LearningRateScheduler",
+    "ModelCheckpoint",
+    "ProgbarLogger",
+    "ReduceLROnPlateau",
+    "TerminateOnNaN",
+]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tallow.errors import ArgumentTypeError
@@ -37,6 +36,16 @@ from tallow.keras.metrics.accuracy import (
     sparse_top_k_categorical_accuracy,
     top_k_categorical_accuracy,
 )
+from tallow.keras.metrics.auc import AUC
+from tallow.keras.metrics.confusion import (
+    FalseNegatives,
+    FalsePositives,
+    Precision,
+    Recall,
+    TrueNegatives,
+    TruePositives,
+)
+from tallow.keras.metrics.f_score import F1Score, FBetaScore
 from tallow.keras.metrics.metric import Mean, MeanMetricWrapper, Metric, Sum
 from tallow.keras.metrics.probability import (
     BinaryCrossentropy,
@@ -59,41 +68,100 @@ from tallow.keras.metrics.regression import (
     RootMeanSquaredError,
     cosine_similarity,
 )
+from tallow.keras.naming import snake_case
 
 CLASSES: dict[str, type[Metric]] = {
     cls.__name__: cls
     for cls in (
-        Accuracy, BinaryAccuracy, BinaryCrossentropy, CategoricalAccuracy, CategoricalCrossentropy, CategoricalHinge,
-        CosineSimilarity, Hinge, KLDivergence, LogCoshError, Mean, MeanAbsoluteError, MeanAbsolutePercentageError,
-        MeanSquaredError, MeanSquaredLogarithmicError, Poisson, R2Score, RootMeanSquaredError,
-        SparseCategoricalAccuracy, SparseCategoricalCrossentropy, SparseTopKCategoricalAccuracy,
-        SquaredHinge, Sum, TopKCategoricalAccuracy,
+        AUC, Accuracy, BinaryAccuracy, BinaryCrossentropy, CategoricalAccuracy, CategoricalCrossentropy,
+        CategoricalHinge, CosineSimilarity, F1Score, FBetaScore, FalseNegatives, FalsePositives, Hinge, KLDivergence,
+        LogCoshError, Mean, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError,
+        MeanSquaredLogarithmicError, Poisson, Precision, R2Score, Recall, RootMeanSquaredError,
+        SparseCategoricalAccuracy, SparseCategoricalCrossentropy, SparseTopKCategoricalAccuracy, SquaredHinge, Sum,
+        TopKCategoricalAccuracy, TrueNegatives, TruePositives,
     )
 }  # fmt: skip
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    function.__name__: function
-    for function in (
-        binary_accuracy, binary_crossentropy, binary_focal_crossentropy, categorical_accuracy, categorical_crossentropy,
-        categorical_hinge, cosine_similarity, hinge, huber, kl_divergence, log_cosh, mean_absolute_error,
-        mean_absolute_percentage_error, mean_squared_error, mean_squared_logarithmic_error, poisson,
-        sparse_categorical_accuracy, sparse_categorical_crossentropy, sparse_top_k_categorical_accuracy, squared_hinge,
-        top_k_categorical_accuracy,
-    )
-}  # fmt: skip
-SHORT = {"bce": BinaryCrossentropy, "mae": MeanAbsoluteError, "mape": MeanAbsolutePercentageError,
-         "mse": MeanSquaredError, "msle": MeanSquaredLogarithmicError, "rmse": RootMeanSquaredError}  # fmt: skip
+NAMES: dict[str, type[Metric]] = {
+    **CLASSES,
+    **{snake_case(name): cls for name, cls in CLASSES.items()},
+    "bce": BinaryCrossentropy,
+    "mae": MeanAbsoluteError,
+    "mape": MeanAbsolutePercentageError,
+    "mse": MeanSquaredError,
+    "msle": MeanSquaredLogarithmicError,
+    "rmse": RootMeanSquaredError,
+}
 
-__all__ = [*CLASSES, *FUNCTIONS, "Mean", "MeanMetricWrapper", "Metric", "deserialize", "get", "serialize"]  # noqa: PLE0604
+__all__ = [
+    "AUC",
+    "Accuracy",
+    "BinaryAccuracy",
+    "BinaryCrossentropy",
+    "CategoricalAccuracy",
+    "CategoricalCrossentropy",
+    "CategoricalHinge",
+    "CosineSimilarity",
+    "F1Score",
+    "FBetaScore",
+    "FalseNegatives",
+    "FalsePositives",
+    "Hinge",
+    "KLDivergence",
+    "LogCoshError",
+    "Mean",
+    "MeanAbsoluteError",
+    "MeanAbsolutePercentageError",
+    "MeanMetricWrapper",
+    "MeanSquaredError",
+    "MeanSquaredLogarithmicError",
+    "Metric",
+    "Poisson",
+    "Precision",
+    "R2Score",
+    "Recall",
+    "RootMeanSquaredError",
+    "SparseCategoricalAccuracy",
+    "SparseCategoricalCrossentropy",
+    "SparseTopKCategoricalAccuracy",
+    "SquaredHinge",
+    "Sum",
+    "TopKCategoricalAccuracy",
+    "TrueNegatives",
+    "TruePositives",
+    "binary_accuracy",
+    "binary_crossentropy",
+    "binary_focal_crossentropy",
+    "categorical_accuracy",
+    "categorical_crossentropy",
+    "categorical_hinge",
+    "cosine_similarity",
+    "deserialize",
+    "get",
+    "hinge",
+    "huber",
+    "kl_divergence",
+    "log_cosh",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
+    "mean_squared_error",
+    "mean_squared_logarithmic_error",
+    "poisson",
+    "serialize",
+    "sparse_categorical_accuracy",
+    "sparse_categorical_crossentropy",
+    "sparse_top_k_categorical_accuracy",
+    "squared_hinge",
+    "top_k_categorical_accuracy",
+]
 
 
 def get(identifier: Any) -> Any:
-    """The metric of a name or a saved configuration, or the metric itself; a function for a function's name.
+    """The metric of a name or a saved configuration, or the metric itself.
 
     Raises:  ArgumentError for a name that no metric has, ArgumentTypeError for what is no metric
     """
     if isinstance(identifier, str):
-        found = find(identifier, SHORT | FUNCTIONS | CLASSES, "a metric")
-        return found() if isinstance(found, type) else found
+        return find(identifier, NAMES, "a metric")()
     if isinstance(identifier, dict):
         return deserialize(identifier)
     if isinstance(identifier, type) and issubclass(identifier, Metric):
@@ -117,7 +185,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
 
     Raises:  ArgumentError for a name that is neither a metric's nor in `custom_objects`
     """
-    known = SHORT | FUNCTIONS | CLASSES | (custom_objects or {})
+    known = NAMES | (custom_objects or {})
     if isinstance(config, dict):
         return find(config["class_name"], known, "a metric").from_config(config["config"])
-    return find(config, known, "a metric") if isinstance(config, str) else config
+    return get(config)

@@ -86,31 +86,43 @@ def _as_numbers(right: Tensor) -> Tensor:
 
 
 class Accuracy(MeanMetricWrapper):
+    direction = "up"
+
     def __init__(self, name: str = "accuracy", dtype: Any = None) -> None:
         super().__init__(accuracy, name, dtype)
 
 
 class BinaryAccuracy(MeanMetricWrapper):
+    direction = "up"
+
     def __init__(self, name: str = "binary_accuracy", dtype: Any = None, threshold: float = 0.5) -> None:
         super().__init__(binary_accuracy, name, dtype, threshold=threshold)
 
 
 class CategoricalAccuracy(MeanMetricWrapper):
+    direction = "up"
+
     def __init__(self, name: str = "categorical_accuracy", dtype: Any = None) -> None:
         super().__init__(categorical_accuracy, name, dtype)
 
 
 class SparseCategoricalAccuracy(MeanMetricWrapper):
+    direction = "up"
+
     def __init__(self, name: str = "sparse_categorical_accuracy", dtype: Any = None) -> None:
         super().__init__(sparse_categorical_accuracy, name, dtype)
 
 
 class TopKCategoricalAccuracy(MeanMetricWrapper):
+    direction = "up"
+
     def __init__(self, k: int = 5, name: str = "top_k_categorical_accuracy", dtype: Any = None) -> None:
         super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
 
 
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
+    direction = "up"
+
     def __init__(
         self,
         k: int = 5,

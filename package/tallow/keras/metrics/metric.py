@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tallow as tl
+from tallow.keras import losses
 from tallow.keras.losses.loss import as_floats, same_rank
 from tallow.keras.naming import automatic_name, snake_case
 from tallow.tensor import Tensor
@@ -24,10 +25,12 @@ class Variable(Tensor):
         return self
 
     def assign_add(self, value: Any) -> Variable:
+        if isinstance(value, Tensor) and value.device != self.device:  # gather where the numbers are made
+            self.array = self.to(value.device).array
         return self.assign(self.detach() + value)
 
     def assign_sub(self, value: Any) -> Variable:
-        return self.assign(self.detach() - value)
+        return self.assign_add(-value)
 
 
 class Metric:
@@ -38,7 +41,12 @@ class Metric:
 
     Args:
         name: what it is called in `history` and the progress bar; the class's name, in snake case, if it is not given.
+
+    Attributes:
+        direction: which way is better, "up" or "down", for callbacks whose mode is "auto"; None if neither is.
     """
+
+    direction: str | None = None
 
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
         self.name = name or automatic_name(snake_case(type(self).__name__))
@@ -154,6 +162,8 @@ class MeanMetricWrapper(Mean):
     def __init__(self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **kwargs: Any) -> None:
         super().__init__(name or automatic_name(fn.__name__), dtype)
         self._fn = fn
+        if fn in losses.FUNCTIONS.values():
+            self.direction = "down"
         self._fn_kwargs = kwargs
 
     def update_state(  # type: ignore[override]  # Keras's hierarchy

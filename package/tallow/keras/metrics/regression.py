@@ -43,12 +43,16 @@ def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
 
 
 class CosineSimilarity(MeanMetricWrapper):
+    direction = "up"
+
     def __init__(self, name: str = "cosine_similarity", dtype: Any = None, axis: int = -1) -> None:
         super().__init__(cosine_similarity, name, dtype, axis=axis)
 
 
 class RootMeanSquaredError(Mean):
     """√ of the mean of the squared errors, over all elements of all batches."""
+
+    direction = "down"
 
     def __init__(self, name: str = "root_mean_squared_error", dtype: Any = None) -> None:
         super().__init__(name, dtype)
@@ -73,6 +77,8 @@ class R2Score(Metric):
 
     Shapes:  y_true, y_pred (B, C), sample_weight (B) or (B, 1)
     """
+
+    direction = "up"
 
     def __init__(
         self,

@@ -1,0 +1,88 @@
+"""Going on with training that was cut off."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+
+from tallow.errors import ArgumentError, CheckpointError
+from tallow.io.checkpoint import load_checkpoint, save_checkpoint
+from tallow.keras.callbacks.callback import Callback, Logs
+
+
+class BackupAndRestore(Callback):
+    """Saves all that training is after each epoch; the next `fit` with the same folder goes on from there.
+
+    That is the model, the optimizer and the random numbers: what follows is what would have followed. Cut off within an
+    epoch, training goes on from the epoch's start with what it had learned by the last save.
+
+    Args:
+        backup_dir: a folder for the file, which is called "training.safetensors".
+        save_freq: "epoch", or a number of batches.
+        double_checkpoint: keep the last file but one, and take it where the last is damaged.
+        delete_checkpoint: delete the files when training is done.
+
+    Raises:  ArgumentError for another `save_freq`; CheckpointError where the file is that of another model
+    """
+
+    def __init__(
+        self,
+        backup_dir: str | os.PathLike[str],
+        save_freq: str | int = "epoch",
+        double_checkpoint: bool = False,
+        delete_checkpoint: bool = True,
+    ) -> None:
+        super().__init__()
+        if not os.fspath(backup_dir):
+            raise ArgumentError("BackupAndRestore: backup_dir is empty")
+        if save_freq != "epoch" and not isinstance(save_freq, int):
+            raise ArgumentError(f"BackupAndRestore: save_freq={save_freq!r}", mend='use "epoch" or a number of batches')
+        self.backup_dir = os.fspath(backup_dir)
+        self.save_freq = save_freq
+        self.double_checkpoint = double_checkpoint
+        self.delete_checkpoint = delete_checkpoint
+        self._file = os.path.join(self.backup_dir, "training.safetensors")
+        self._earlier = f"{self._file}.earlier"
+        self._batches = 0
+        self._epoch = 0
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        if not os.path.exists(self._file):
+            return
+        try:
+            self._restore(self._file)
+        except CheckpointError:
+            if not (self.double_checkpoint and os.path.exists(self._earlier)):
+                raise
+            self._restore(self._earlier)
+
+    def _restore(self, path: str) -> None:
+        progress = load_checkpoint(path, model=self.model, optimizer=self.model.optimizer)
+        self._epoch = int(progress["epoch"])
+        self.model.resume_epoch = self._epoch
+
+    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        self._batches += 1
+        if self.save_freq != "epoch" and self._batches % int(self.save_freq) == 0:
+            self._save()
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        self._epoch = epoch + 1
+        if self.save_freq == "epoch":
+            self._save()
+
+    def _save(self) -> None:
+        os.makedirs(self.backup_dir, exist_ok=True)
+        if self.double_checkpoint and os.path.exists(self._file):
+            shutil.copyfile(self._file, self._earlier)
+        save_checkpoint(self._file, model=self.model, optimizer=self.model.optimizer, epoch=self._epoch)
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        if not self.delete_checkpoint:
+            return
+        for path in (self._file, self._earlier):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+        with contextlib.suppress(OSError):  # there is something of somebody else's in it
+            os.rmdir(self.backup_dir)

@@ -11,10 +11,12 @@ import torch
 
 import tallow as tl
 from tallow.generation import generate
+from tallow.models.falcon import Falcon
 from tallow.models.gemma import Gemma
 from tallow.models.gpt2 import GPT2
 from tallow.models.llama import Llama
 from tallow.models.mistral import Mistral
+from tallow.models.phi3 import Phi3
 from tallow.models.qwen import Qwen2, Qwen3
 
 transformers = pytest.importorskip("transformers")
@@ -45,6 +47,16 @@ LLAMA_SIZES = {
     "eos_token_id": None,
     "pad_token_id": None,  # the gradient of a padding's embedding is 0 in transformers
 }
+FALCON_SIZES = {
+    "vocab_size": VOCAB,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.2,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+}
 SLIDING = {"use_sliding_window": True, "sliding_window": 7}
 # What transformers makes and tallow loads, and what is not as in SIZES.
 VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
@@ -66,6 +78,23 @@ VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
         LLAMA_SIZES | SLIDING | {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]},
     ),
     "gemma": ("Gemma", Gemma, LLAMA_SIZES | {"head_dim": 16, "num_key_value_heads": 1}),
+    "phi3": ("Phi3", Phi3, LLAMA_SIZES | {"sliding_window": 9}),
+    "falcon 7b": ("Falcon", Falcon, FALCON_SIZES),
+    "falcon 40b": ("Falcon", Falcon, FALCON_SIZES | {"new_decoder_architecture": True, "num_kv_heads": 2}),
+    "falcon 11b": (
+        "Falcon",
+        Falcon,
+        FALCON_SIZES
+        | {"new_decoder_architecture": True, "num_kv_heads": 2, "num_ln_in_parallel_attn": 1}
+        | {"tie_word_embeddings": False, "ffn_hidden_size": 48},
+    ),
+    "falcon rw": (
+        "Falcon",
+        Falcon,
+        FALCON_SIZES
+        | {"alibi": True, "multi_query": False, "parallel_attn": False, "bias": True}
+        | {"num_attention_heads": 6, "hidden_size": 36},
+    ),
     "llama, dynamic": (
         "Llama",
         Llama,

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 from tallow.creation import arange, zeros
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
-from tallow.models.config import Config
+from tallow.models.config import Config, labels_of
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn import functional as F
 from tallow.nn.attention import key_mask, merge_heads, split_heads
@@ -74,9 +74,7 @@ class BertConfig(Config):
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        names = entries.get("id2label")
-        if isinstance(names, dict):
-            entries["labels"] = tuple(str(names.get(str(i), f"LABEL_{i}")) for i in range(len(names)))
+        labels_of(entries)
 
     @property
     def head_dropout(self) -> float:

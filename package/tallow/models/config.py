@@ -125,6 +125,22 @@ def token_ids(entry: Any) -> tuple[int, ...]:
     return tuple(entry) if isinstance(entry, list) else () if entry is None else (entry,)
 
 
+def labels_of(entries: dict[str, Any]) -> None:
+    """Bring the names of a classifier's labels to `labels`, in the order of its logits."""
+    names = entries.get("id2label")
+    if isinstance(names, dict):
+        entries["labels"] = tuple(str(names.get(str(i), f"LABEL_{i}")) for i in range(len(names)))
+
+
+def rope_entries(entries: dict[str, Any]) -> None:
+    """Bring rotary's settings, which transformers 5 keeps in one place, to `rope_theta` and `rope_scaling`."""
+    rope = entries.get("rope_parameters")
+    if isinstance(rope, dict):
+        rope = {name: value for name, value in rope.items() if (name, value) != ("partial_rotary_factor", 1.0)}
+        entries.setdefault("rope_theta", rope.get("rope_theta"))
+    entries["rope_scaling"] = entries.get("rope_scaling") or rope or None
+
+
 def _is_finite(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value < math.inf
 

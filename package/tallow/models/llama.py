@@ -10,7 +10,7 @@ Source:  Touvron et al. 2023, arXiv:2302.13971 and arXiv:2307.09288; names as in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,7 +25,7 @@ from tallow.io import llama2c
 from tallow.io.source import Source
 from tallow.kernels.decode_block import DecodeBlock
 from tallow.models.causal_lm import CacheShape, CausalLM, to_host
-from tallow.models.config import Config, token_ids
+from tallow.models.config import Config, rope_entries, token_ids
 from tallow.nn.attention import KVCache, causal_attention, merge_heads, split_heads
 from tallow.nn.container import ModuleList
 from tallow.nn.embedding import Embedding
@@ -112,11 +112,7 @@ class LlamaConfig(Config):
     def prepare(cls, entries: dict[str, Any]) -> None:
         if entries.get("num_key_value_heads") is None:
             entries["num_key_value_heads"] = entries.get("num_attention_heads")
-        rope = entries.get("rope_parameters")  # where transformers 5 keeps all of rotary's
-        if isinstance(rope, dict):
-            rope = {name: value for name, value in rope.items() if (name, value) != ("partial_rotary_factor", 1.0)}
-            entries.setdefault("rope_theta", rope.get("rope_theta"))
-        entries["rope_scaling"] = entries.get("rope_scaling") or rope or None
+        rope_entries(entries)
         entries["eos_token_id"] = token_ids(entries.get("eos_token_id"))
 
     @classmethod
@@ -146,11 +142,15 @@ class LlamaAttention(Module):
         self.window = config.window_of(layer)
         self.num_heads = config.num_attention_heads
         self.num_kv_heads = config.num_key_value_heads
+        self.add_projections(config, device, dtype)
+        self.o_proj = Linear(self.num_heads * config.head_width, config.hidden_size, config.output_bias, device, dtype)
+
+    def add_projections(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
+        """Make what `heads` applies."""
         width, bias = config.head_width, config.attention_bias
         self.q_proj = Linear(config.hidden_size, self.num_heads * width, bias, device, dtype)
         self.k_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
         self.v_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
-        self.o_proj = Linear(self.num_heads * width, config.hidden_size, config.output_bias, device, dtype)
 
     def heads(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (B, H, T, K), keys and values (B, G, T, K)."""
@@ -187,7 +187,7 @@ class LlamaDecoderLayer(Module):
     """Attention and feed-forward, each after a norm and added to its input."""
 
     attention_class: ClassVar[type[LlamaAttention]] = LlamaAttention
-    mlp_class: ClassVar[type[LlamaMLP]] = LlamaMLP
+    mlp_class: ClassVar[Callable[..., Module]] = LlamaMLP
     norm_class: ClassVar[type[RMSNorm]] = RMSNorm
 
     def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:

@@ -1,0 +1,81 @@
+"""The model that a folder's `config.json` asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tallow import models
+from tallow.errors import CheckpointError
+from tallow.models.config import CONFIG, read_entries
+from tallow.models.pretrained import PretrainedModel
+
+ENCODERS = {"Bert": "Bert", "DistilBert": "DistilBert", "Roberta": "Roberta", "XLMRoberta": "Roberta"}
+ENCODER_HEADS = (
+    *("Model", "ForMaskedLM", "ForSequenceClassification"),
+    *("ForTokenClassification", "ForQuestionAnswering"),
+)
+
+# What `architectures` says -> the class's name in tallow.models.
+ARCHITECTURES = {
+    **{name + head: ours + head for name, ours in ENCODERS.items() for head in ENCODER_HEADS},
+    "FalconForCausalLM": "Falcon",
+    "FalconModel": "FalconModel",
+    "GemmaForCausalLM": "Gemma",
+    "GPT2LMHeadModel": "GPT2",
+    "GPT2Model": "GPT2Model",
+    "LlamaForCausalLM": "Llama",
+    "MistralForCausalLM": "Mistral",
+    "Phi3ForCausalLM": "Phi3",
+    "Qwen2ForCausalLM": "Qwen2",
+    "Qwen3ForCausalLM": "Qwen3",
+    "RWForCausalLM": "Falcon",
+}
+
+# What `model_type` says, for a config without architectures -> an architecture.
+MODEL_TYPES = {
+    "bert": "BertModel",
+    "distilbert": "DistilBertModel",
+    "falcon": "FalconForCausalLM",
+    "gemma": "GemmaForCausalLM",
+    "gpt2": "GPT2LMHeadModel",
+    "llama": "LlamaForCausalLM",
+    "mistral": "MistralForCausalLM",
+    "phi3": "Phi3ForCausalLM",
+    "qwen2": "Qwen2ForCausalLM",
+    "qwen3": "Qwen3ForCausalLM",
+    "roberta": "RobertaModel",
+    "xlm-roberta": "XLMRobertaModel",
+}
+
+
+class AutoModel:
+    """Finds out what a folder holds.
+
+    Example:
+        model = AutoModel.from_pretrained("TinyLlama-1.1B-Chat-v1.0", dtype=tl.bfloat16)
+    """
+
+    @staticmethod
+    def from_pretrained(folder: str | Path, dtype: Any = None, device: Any = "cpu") -> PretrainedModel:
+        """Load a folder of Hugging Face's as the model that its `config.json` names.
+
+        Args:  dtype: as in the file if None
+
+        Raises:  CheckpointError for a model that tallow does not have, and as the model's own `from_pretrained`
+        """
+        return model_class(folder).from_pretrained(folder, dtype, device)
+
+
+def model_class(folder: str | Path) -> type[PretrainedModel]:
+    """The class that loads `folder`.  Raises: CheckpointError for a model that tallow does not have"""
+    path = Path(folder) / CONFIG
+    entries = read_entries(path)
+    named = entries.get("architectures")
+    if not isinstance(named, list):
+        named = [MODEL_TYPES[kind]] if (kind := entries.get("model_type")) in MODEL_TYPES else []
+    for name in named:
+        if name in ARCHITECTURES:
+            return getattr(models, ARCHITECTURES[name])
+    kind = ", ".join(map(str, named)) or repr(entries.get("model_type"))
+    raise CheckpointError(f"{path} is of {kind}, which tallow does not have", mend=f"it has {', '.join(ARCHITECTURES)}")

@@ -1,0 +1,269 @@
+"""DistilBERT: a smaller BERT without segments and without a pooler, and its heads.
+
+Loads folders of Hugging Face's `DistilBertModel`, `DistilBertForMaskedLM`, `DistilBertForSequenceClassification`,
+`DistilBertForTokenClassification` and `DistilBertForQuestionAnswering`.
+
+Letters: B batch, T positions, D width, H heads, K head width, V vocabulary, N labels.
+
+Source:  Sanh et al. 2019, arXiv:1910.01108; names as in transformers' `modeling_distilbert.py`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tallow.creation import arange, zeros
+from tallow.errors import ArgumentError
+from tallow.models.activations import activation_named
+from tallow.models.bert import SpanLogits
+from tallow.models.config import Config, labels_of
+from tallow.models.pretrained import PretrainedModel
+from tallow.nn import functional as F
+from tallow.nn.attention import key_mask, merge_heads, split_heads
+from tallow.nn.container import ModuleList
+from tallow.nn.dropout import Dropout
+from tallow.nn.embedding import Embedding
+from tallow.nn.linear import Linear
+from tallow.nn.module import Module
+from tallow.nn.normalization import LayerNorm
+from tallow.nn.parameter import Parameter
+from tallow.tensor import Tensor
+
+EPS = 1e-12  # of every norm; no config says otherwise
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistilBertConfig(Config):
+    """The sizes of a DistilBERT, in the names of Hugging Face's `config.json`, which `from_json` reads.
+
+    Attributes:
+        labels: what a classifier tells apart, in the order of its logits; `id2label` in the file.
+    """
+
+    vocab_size: int
+    max_position_embeddings: int = 512
+    n_layers: int = 6
+    n_heads: int = 12
+    dim: int = 768
+    hidden_dim: int = 3072
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    activation: str = "gelu"
+    initializer_range: float = 0.02
+    qa_dropout: float = 0.1
+    seq_classif_dropout: float = 0.2
+    pad_token_id: int = 0
+    labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
+
+    model_types: ClassVar[tuple[str, ...]] = ("distilbert",)
+    computed: ClassVar = {"tie_word_embeddings": (True,)}
+    neutral: ClassVar = frozenset({"sinusoidal_pos_embds", "tie_weights_"})  # positions are among the weights anyhow
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        activation_named(self.activation)
+        self.require("pad_token_id", f"an id below {self.vocab_size}", lambda pad: 0 <= pad < self.vocab_size)
+        if self.dim % self.n_heads:
+            raise ArgumentError(f"DistilBertConfig: {self.n_heads} heads do not divide dim={self.dim}")
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        labels_of(entries)
+
+
+class DistilBertEmbeddings(Module):
+    """Of the token and its position, added."""
+
+    def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        width, factory = config.dim, {"device": device, "dtype": dtype}
+        self.word_embeddings = Embedding(config.vocab_size, width, padding_idx=config.pad_token_id, **factory)
+        self.position_embeddings = Embedding(config.max_position_embeddings, width, **factory)
+        self.LayerNorm = LayerNorm(width, EPS, **factory)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, tokens_BT: Tensor) -> Tensor:
+        length, limit = tokens_BT.shape[1], self.position_embeddings.num_embeddings
+        if length > limit:
+            raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", mend="shorten the text")
+        positions_T = arange(length, device=tokens_BT.device)
+        x_BTD = self.word_embeddings(tokens_BT) + self.position_embeddings(positions_T)
+        return self.dropout(self.LayerNorm(x_BTD))
+
+
+class DistilBertAttention(Module):
+    def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.num_heads = config.n_heads
+        self.q_lin = Linear(config.dim, config.dim, device=device, dtype=dtype)
+        self.k_lin = Linear(config.dim, config.dim, device=device, dtype=dtype)
+        self.v_lin = Linear(config.dim, config.dim, device=device, dtype=dtype)
+        self.out_lin = Linear(config.dim, config.dim, device=device, dtype=dtype)
+        self.dropout_p = config.attention_dropout
+
+    def forward(self, x_BTD: Tensor, mask: Tensor | None) -> Tensor:
+        q_BHTK, k_BHTK, v_BHTK = (
+            split_heads(project(x_BTD), self.num_heads) for project in (self.q_lin, self.k_lin, self.v_lin)
+        )
+        dropout = self.dropout_p if self.training else 0.0
+        return self.out_lin(merge_heads(F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, mask, dropout)))
+
+
+class DistilBertFeedForward(Module):
+    def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.lin1 = Linear(config.dim, config.hidden_dim, device=device, dtype=dtype)
+        self.lin2 = Linear(config.hidden_dim, config.dim, device=device, dtype=dtype)
+        self.activation = activation_named(config.activation)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return self.dropout(self.lin2(self.activation(self.lin1(x_BTD))))
+
+
+class DistilBertLayer(Module):
+    """Attention, then a feed-forward part; each is added to its input and then normalised."""
+
+    def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.attention = DistilBertAttention(config, device, dtype)
+        self.sa_layer_norm = LayerNorm(config.dim, EPS, device=device, dtype=dtype)
+        self.ffn = DistilBertFeedForward(config, device, dtype)
+        self.output_layer_norm = LayerNorm(config.dim, EPS, device=device, dtype=dtype)
+
+    def forward(self, x_BTD: Tensor, mask: Tensor | None) -> Tensor:
+        x_BTD = self.sa_layer_norm(self.attention(x_BTD, mask) + x_BTD)
+        return self.output_layer_norm(self.ffn(x_BTD) + x_BTD)
+
+
+class DistilBertTransformer(Module):
+    def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.layer = ModuleList(DistilBertLayer(config, device, dtype) for _ in range(config.n_layers))
+
+    def forward(self, x_BTD: Tensor, mask: Tensor | None) -> Tensor:
+        for layer in self.layer:
+            x_BTD = layer(x_BTD, mask)
+        return x_BTD
+
+
+class DistilBertPretrainedModel(PretrainedModel):
+    """The base of DistilBERTs with and without heads."""
+
+    config_class = DistilBertConfig
+    base_model_prefix = "distilbert"
+
+    def is_superfluous(self, name: str) -> bool:
+        heads = ("vocab_", "pre_classifier.", "classifier.", "qa_outputs.")
+        return name.startswith(heads) or name.endswith(".position_ids")
+
+
+class DistilBertModel(DistilBertPretrainedModel):
+    """The encoder without a head: hidden states (B, T, D).
+
+    Args:
+        config: the sizes.
+        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
+    """
+
+    def __init__(self, config: DistilBertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.embeddings = DistilBertEmbeddings(config, device, dtype)
+        self.transformer = DistilBertTransformer(config, device, dtype)
+        self.reset_parameters()
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Encode texts.
+
+        Args:    attention_mask: 1 or True for what is text, 0 or False for padding; all is text if None
+
+        Shapes:  both (B, T), of integers
+        """
+        mask = None if attention_mask is None else key_mask(attention_mask)
+        return self.transformer(self.embeddings(input_ids), mask)
+
+
+class DistilBertProjector(Module):
+    """Logits of the vocabulary by the word embeddings themselves, and a bias of their own."""
+
+    def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.bias = Parameter(zeros(config.vocab_size, device=device, dtype=dtype))
+
+    def forward(self, x_BTD: Tensor, embeddings_VD: Tensor) -> Tensor:
+        return F.linear(x_BTD, embeddings_VD, self.bias)
+
+
+class DistilBertForMaskedLM(DistilBertPretrainedModel):
+    """Guesses the tokens behind [MASK]: logits (B, T, V).
+
+    Args:    as DistilBertModel
+    """
+
+    def __init__(self, config: DistilBertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.distilbert = DistilBertModel(config, device, dtype)
+        self.vocab_transform = Linear(config.dim, config.dim, device=device, dtype=dtype)
+        self.vocab_layer_norm = LayerNorm(config.dim, EPS, device=device, dtype=dtype)
+        self.vocab_projector = DistilBertProjector(config, device, dtype)
+        self.activation = activation_named(config.activation)
+        self.reset_parameters()
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        x_BTD = self.activation(self.vocab_transform(self.distilbert(input_ids, attention_mask)))
+        return self.vocab_projector(self.vocab_layer_norm(x_BTD), self.distilbert.embeddings.word_embeddings.weight)
+
+
+class DistilBertForSequenceClassification(DistilBertPretrainedModel):
+    """Labels whole texts by their first position: logits (B, N), in the order of `config.labels`.
+
+    Args:    as DistilBertModel
+    """
+
+    def __init__(self, config: DistilBertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.distilbert = DistilBertModel(config, device, dtype)
+        self.pre_classifier = Linear(config.dim, config.dim, device=device, dtype=dtype)
+        self.classifier = Linear(config.dim, len(config.labels), device=device, dtype=dtype)
+        self.dropout = Dropout(config.seq_classif_dropout)
+        self.reset_parameters()
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        first_BD = self.distilbert(input_ids, attention_mask)[:, 0]
+        return self.classifier(self.dropout(F.relu(self.pre_classifier(first_BD))))
+
+
+class DistilBertForTokenClassification(DistilBertPretrainedModel):
+    """Labels every token: logits (B, T, N), in the order of `config.labels`.
+
+    Args:    as DistilBertModel
+    """
+
+    def __init__(self, config: DistilBertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.distilbert = DistilBertModel(config, device, dtype)
+        self.dropout = Dropout(config.dropout)
+        self.classifier = Linear(config.dim, len(config.labels), device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        return self.classifier(self.dropout(self.distilbert(input_ids, attention_mask)))
+
+
+class DistilBertForQuestionAnswering(DistilBertPretrainedModel):
+    """Finds where an answer starts and ends: logits (B, T) of either.
+
+    Args:    as DistilBertModel
+    """
+
+    def __init__(self, config: DistilBertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.distilbert = DistilBertModel(config, device, dtype)
+        self.qa_outputs = Linear(config.dim, 2, device=device, dtype=dtype)
+        self.dropout = Dropout(config.qa_dropout)
+        self.reset_parameters()
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> SpanLogits:
+        x_BTD = self.dropout(self.distilbert(input_ids, attention_mask))
+        return SpanLogits(*self.qa_outputs(x_BTD).unbind(-1))

@@ -1,0 +1,308 @@
+"""Falcon: a decoder-only transformer whose attention and feed-forward read the same input, side by side.
+
+Loads folders of Hugging Face's `FalconForCausalLM`, of all its designs: one head of keys and values for all (7B),
+groups of heads (40B, 180B), and a head each, with linear biases in place of rotary positions (RW).
+
+Letters: B batch, T query positions, S key positions, D width, H query heads, G key/value heads, K head width,
+V vocabulary.
+
+Source:  Almazrouei et al. 2023, arXiv:2311.16867; the linear biases are Press et al. 2021, arXiv:2108.12409; names as
+         in transformers' `modeling_falcon.py`
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow import devices, dtypes
+from tallow.errors import ArgumentError
+from tallow.models.activations import activation_named
+from tallow.models.causal_lm import CacheShape, CausalLM
+from tallow.models.config import Config, rope_entries, token_ids
+from tallow.models.pretrained import PretrainedModel
+from tallow.nn import functional as F
+from tallow.nn.attention import KVCache, causal_attention, merge_heads
+from tallow.nn.container import ModuleList
+from tallow.nn.embedding import Embedding
+from tallow.nn.linear import Linear
+from tallow.nn.module import Module
+from tallow.nn.normalization import LayerNorm
+from tallow.nn.rotary import RotaryEmbedding, frequencies
+from tallow.tensor import Tensor, wrap
+
+
+@dataclass(frozen=True, kw_only=True)
+class FalconConfig(Config):
+    """The sizes of a Falcon, in the names of Hugging Face's `config.json`, which `from_json` reads.
+
+    Attributes:
+        num_kv_heads: G of the new design, and of a head each; None means one for each query head.
+        num_ln_in_parallel_attn: norms before attention and feed-forward, 1 for both or 2; None is 2 in the new design.
+        alibi: linear biases in place of rotary positions.
+        new_decoder_architecture: groups of heads, always in parallel.
+        multi_query: one head of keys and values, unless in the new design.
+        parallel_attn: attention and feed-forward read the same input.
+        ffn_hidden_size: F; None means 4 D.
+        eos_token_id: the ids that end a text.
+    """
+
+    vocab_size: int
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_kv_heads: int | None = None
+    num_ln_in_parallel_attn: int | None = None
+    layer_norm_epsilon: float = 1e-5
+    initializer_range: float = 0.02
+    alibi: bool = False
+    new_decoder_architecture: bool = False
+    multi_query: bool = True
+    parallel_attn: bool = True
+    bias: bool = False
+    max_position_embeddings: int = 2048
+    rope_theta: float = 10000.0
+    rope_scaling: Mapping[str, Any] | None = None
+    ffn_hidden_size: int | None = None
+    activation: str = "gelu"
+    tie_word_embeddings: bool = True
+    bos_token_id: int = 11
+    eos_token_id: tuple[int, ...] = (11,)
+
+    model_types: ClassVar[tuple[str, ...]] = ("falcon", "RefinedWeb", "RefinedWebModel")
+    computed: ClassVar = {"hidden_dropout": (0.0,), "attention_dropout": (0.0,)}
+    neutral: ClassVar = frozenset({"rope_parameters", "apply_residual_connection_post_layernorm"})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        activation_named(self.activation)
+        if self.hidden_size % self.num_attention_heads:
+            raise ArgumentError(f"FalconConfig: {self.num_attention_heads} heads do not divide {self.hidden_size=}")
+        if self.num_attention_heads % self.kv_heads:
+            raise ArgumentError(
+                f"FalconConfig: {self.kv_heads} key/value heads do not divide {self.num_attention_heads}"
+            )
+        self.require("num_ln_in_parallel_attn", "1, 2 or None", lambda norms: norms in (1, 2, None))
+        if not self.alibi:
+            frequencies(self.head_width, self.rope_theta, self.rope_scaling)
+
+    @property
+    def head_width(self) -> int:
+        return self.hidden_size // self.num_attention_heads
+
+    @property
+    def kv_heads(self) -> int:
+        if self.multi_query and not self.new_decoder_architecture:
+            return 1
+        return self.num_kv_heads or self.num_attention_heads
+
+    @property
+    def has_two_norms(self) -> bool:
+        """Whether attention and feed-forward, in parallel, have a norm each."""
+        return self.new_decoder_architecture and self.num_ln_in_parallel_attn != 1
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        older = {"n_embed": "hidden_size", "n_layer": "num_hidden_layers", "n_head": "num_attention_heads"}
+        for old, new in {**older, "n_head_kv": "num_kv_heads"}.items():
+            if old in entries:
+                entries.setdefault(new, entries.pop(old))
+        rope_entries(entries)
+        entries["eos_token_id"] = token_ids(entries.get("eos_token_id"))
+
+
+class FalconAttention(Module):
+    """Causal self-attention; one matrix makes queries, keys and values, a group of heads after the other."""
+
+    def __init__(self, config: FalconConfig, layer: int, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.layer = layer
+        self.groups = config.kv_heads
+        self.queries_of_group = config.num_attention_heads // config.kv_heads
+        heads = self.groups * (self.queries_of_group + 2)
+        self.query_key_value = Linear(config.hidden_size, heads * config.head_width, config.bias, device, dtype)
+        self.dense = Linear(config.hidden_size, config.hidden_size, config.bias, device, dtype)
+
+    def forward(self, x_BTD: Tensor, positions: RotaryEmbedding | Alibi, cache: KVCache | None) -> Tensor:
+        batch, length, _ = x_BTD.shape
+        # In each group the queries come first, then the one head of keys and the one of values.
+        fused = self.query_key_value(x_BTD).reshape(batch, length, self.groups, self.queries_of_group + 2, -1)
+        fused_BGnTK = fused.permute(0, 2, 3, 1, 4)
+        q_BHTK = fused_BGnTK[:, :, :-2].flatten(1, 2)
+        k_BGSK, v_BGSK = fused_BGnTK[:, :, -2], fused_BGnTK[:, :, -1]
+        start = 0 if cache is None else cache.length
+        if isinstance(positions, RotaryEmbedding):
+            q_BHTK, k_BGSK = positions(q_BHTK, start), positions(k_BGSK, start)
+        if cache is not None:
+            k_BGSK, v_BGSK = cache.append(self.layer, k_BGSK, v_BGSK)
+        if isinstance(positions, RotaryEmbedding):
+            return self.dense(merge_heads(causal_attention(q_BHTK, k_BGSK, v_BGSK)))
+        bias_1HTS = positions(start, k_BGSK)
+        grouped = self.queries_of_group > 1
+        return self.dense(
+            merge_heads(F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, bias_1HTS, enable_gqa=grouped))
+        )
+
+
+class Alibi(Module):
+    """Scores fall linearly with the distance, each head by a slope of its own.
+
+    They are rounded to bfloat16, as in training.
+    """
+
+    def __init__(self, heads: int, head_width: int) -> None:
+        super().__init__()
+        self.slopes = _rounded(alibi_slopes(heads))
+        self.head_width = head_width
+
+    def forward(self, start: int, k_BGSK: Tensor) -> Tensor:
+        """What is added to the scores of the queries from `start` on, -inf where a query does not see: (1, H, T, S)"""
+        keys = k_BGSK.shape[2]
+        queries = keys - start
+        biases_HS = _rounded(self.slopes[:, None] * _rounded(np.arange(keys, dtype=np.float32)))
+        seen_TS = np.tri(queries, keys, start, dtype=np.bool_)
+        scaled_HS = biases_HS / np.float32(math.sqrt(self.head_width))
+        masked_HTS = np.where(seen_TS, scaled_HS[:, None], np.float32(-np.inf))
+        return wrap(devices.move(masked_HTS[None], k_BGSK.device)).to(k_BGSK.dtype)
+
+
+def alibi_slopes(heads: int) -> npt.NDArray[np.float32]:
+    """The slope of each head, (H,).
+
+    2^(-8 i / n) for head i of n, where n is a power of two; otherwise those of the next smaller power, and then every
+    other one of the next larger.
+
+    Source:  arXiv:2108.12409, section 3
+    """
+    power = 1 << (heads.bit_length() - 1)
+    slopes = 2.0 ** (-8.0 * np.arange(1, power + 1) / power)
+    between = 2.0 ** (-4.0 * np.arange(1, 2 * (heads - power) + 1, 2) / power)
+    return np.concatenate([slopes, between]).astype(np.float32)
+
+
+def _rounded(array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """To bfloat16 and back."""
+    return dtypes.widen(dtypes.cast(array, dtypes.bfloat16))
+
+
+class FalconMLP(Module):
+    def __init__(self, config: FalconConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        width, hidden = config.hidden_size, config.ffn_hidden_size or 4 * config.hidden_size
+        self.dense_h_to_4h = Linear(width, hidden, config.bias, device, dtype)
+        self.dense_4h_to_h = Linear(hidden, width, config.bias, device, dtype)
+        self.activation = activation_named(config.activation)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return self.dense_4h_to_h(self.activation(self.dense_h_to_4h(x_BTD)))
+
+
+class FalconDecoderLayer(Module):
+    """x + attention(norm(x)) + mlp(norm(x)), or one after the other."""
+
+    def __init__(self, config: FalconConfig, layer: int, device: Any, dtype: Any) -> None:
+        super().__init__()
+
+        def norm() -> LayerNorm:
+            return LayerNorm(config.hidden_size, config.layer_norm_epsilon, device=device, dtype=dtype)
+
+        self.parallel = config.parallel_attn or config.new_decoder_architecture
+        self.self_attention = FalconAttention(config, layer, device, dtype)
+        self.mlp = FalconMLP(config, device, dtype)
+        self.has_two_norms = config.has_two_norms
+        if config.has_two_norms:
+            self.ln_attn, self.ln_mlp = norm(), norm()
+        else:
+            self.input_layernorm = norm()
+        if not self.parallel:
+            self.post_attention_layernorm = norm()
+
+    def forward(self, x_BTD: Tensor, positions: RotaryEmbedding | Alibi, cache: KVCache | None) -> Tensor:
+        if self.has_two_norms:
+            return x_BTD + self.mlp(self.ln_mlp(x_BTD)) + self.self_attention(self.ln_attn(x_BTD), positions, cache)
+        normed_BTD = self.input_layernorm(x_BTD)
+        attended_BTD = self.self_attention(normed_BTD, positions, cache)
+        if self.parallel:
+            return x_BTD + self.mlp(normed_BTD) + attended_BTD
+        x_BTD = x_BTD + attended_BTD
+        return x_BTD + self.mlp(self.post_attention_layernorm(x_BTD))
+
+
+class FalconPretrainedModel(PretrainedModel):
+    """The base of Falcon with and without a head."""
+
+    config_class = FalconConfig
+    base_model_prefix = "transformer"
+
+    def is_superfluous(self, name: str) -> bool:
+        if name.endswith("rotary_emb.inv_freq"):
+            return True
+        return name == "lm_head.weight" and (self.config.tie_word_embeddings or isinstance(self, FalconModel))
+
+
+class FalconModel(FalconPretrainedModel):
+    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).
+
+    Args:
+        config: the sizes.
+        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
+    """
+
+    def __init__(self, config: FalconConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.word_embeddings = Embedding(config.vocab_size, config.hidden_size, device=device, dtype=dtype)
+        self.h = ModuleList(FalconDecoderLayer(config, i, device, dtype) for i in range(config.num_hidden_layers))
+        self.ln_f = LayerNorm(config.hidden_size, config.layer_norm_epsilon, device=device, dtype=dtype)
+        self.positions: RotaryEmbedding | Alibi = (
+            Alibi(config.num_attention_heads, config.head_width)
+            if config.alibi
+            else RotaryEmbedding(
+                config.head_width,
+                config.rope_theta,
+                scaling=config.rope_scaling,
+                context=config.max_position_embeddings,
+            )
+        )
+        self.reset_parameters()
+
+    def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
+        x_BTD = self.word_embeddings(tokens_BT)
+        for layer in self.h:
+            x_BTD = layer(x_BTD, self.positions, cache)
+        if cache is not None:
+            cache.advance(tokens_BT.shape[1])
+        return self.ln_f(x_BTD)
+
+
+class Falcon(FalconPretrainedModel, CausalLM):
+    """A language model; Hugging Face's `FalconForCausalLM`.
+
+    Args:    as FalconModel
+    """
+
+    def __init__(self, config: FalconConfig, device: Any = "cpu", dtype: Any = None) -> None:
+        super().__init__(config)
+        self.transformer = FalconModel(config, device, dtype)
+        tied = config.tie_word_embeddings
+        self.lm_head = None if tied else Linear(config.hidden_size, config.vocab_size, False, device, dtype)
+        self.reset_parameters()
+
+    def hidden(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
+        return self.transformer(tokens_BT, cache)
+
+    @property
+    def head_weight(self) -> Tensor:
+        return self.transformer.word_embeddings.weight if self.lm_head is None else self.lm_head.weight
+
+    @property
+    def context_length(self) -> int:
+        return self.config.max_position_embeddings
+
+    @property
+    def cache_shape(self) -> CacheShape:
+        return CacheShape(self.config.num_hidden_layers, self.config.kv_heads, self.config.head_width)

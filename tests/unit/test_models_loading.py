@@ -1,0 +1,180 @@
+"""Loading models by their config.json: which class, which entries it takes, and what it says of those it does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tallow as tl
+from tallow.errors import ArgumentError, CheckpointError
+from tallow.io import safetensors
+from tallow.models import AutoModel, bert, falcon, gpt2, qwen, roberta
+from tallow.models.auto import ARCHITECTURES, MODEL_TYPES, model_class
+from tallow.models.config import Config
+
+BERT = {
+    "vocab_size": 20,
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 12,
+    "max_position_embeddings": 10,
+}
+
+
+def config_file(folder: Path, **entries: Any) -> Path:
+    path = folder / "config.json"
+    path.write_text(json.dumps(entries), encoding="utf-8")
+    return path
+
+
+def bert_folder(folder: Path) -> bert.BertForMaskedLM:
+    """A model saved as Hugging Face's folders are."""
+    tl.manual_seed(0)
+    model = bert.BertForMaskedLM(bert.BertConfig(**BERT)).eval()
+    config_file(folder, **BERT, model_type="bert", architectures=["BertForMaskedLM"], torch_dtype="float32")
+    safetensors.save(model.state_dict(), folder / "model.safetensors")
+    return model
+
+
+def test_automodel_takes_what_the_config_names(tmp_path: Path) -> None:
+    saved = bert_folder(tmp_path)
+    model = AutoModel.from_pretrained(tmp_path)
+    assert type(model) is bert.BertForMaskedLM
+    assert not model.training
+    tokens = tl.tensor([[1, 2, 3]])
+    assert tl.equal(model(tokens), saved(tokens))
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_architecture_is_a_class_with_a_config(name: str, tmp_path: Path) -> None:
+    config_file(tmp_path, architectures=[name])
+    found = model_class(tmp_path)
+    assert issubclass(found.config_class, Config)
+
+
+@pytest.mark.parametrize("kind", MODEL_TYPES)
+def test_every_model_type_is_read_by_its_class(kind: str, tmp_path: Path) -> None:
+    config_file(tmp_path, model_type=kind)
+    assert kind in model_class(tmp_path).config_class.model_types
+
+
+@pytest.mark.parametrize(
+    "entries", [{"architectures": ["T5ForConditionalGeneration"]}, {"model_type": "t5"}, {}, {"architectures": [3]}]
+)
+def test_unknown_architecture(entries: dict[str, Any], tmp_path: Path) -> None:
+    config_file(tmp_path, **entries)
+    with pytest.raises(CheckpointError, match="which tallow does not have"):
+        AutoModel.from_pretrained(tmp_path)
+
+
+def test_folder_without_config(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"config\.json does not exist"):
+        AutoModel.from_pretrained(tmp_path)
+
+
+def test_entries_that_would_change_the_numbers_are_refused_all_at_once(tmp_path: Path) -> None:
+    path = config_file(
+        tmp_path, **BERT, model_type="bert", position_embedding_type="relative_key", is_decoder=True, new_trick=3
+    )
+    with pytest.raises(CheckpointError) as caught:
+        bert.BertConfig.from_json(path)
+    for part in ("position_embedding_type is 'relative_key'", "is_decoder is True", "new_trick is 3"):
+        assert part in str(caught.value)
+
+
+def test_entries_of_no_account_are_passed_over(tmp_path: Path) -> None:
+    path = config_file(
+        tmp_path, **BERT, model_type="bert", transformers_version="4.1", use_cache=True, new_trick=None, top_k=50
+    )
+    assert bert.BertConfig.from_json(path) == bert.BertConfig(**BERT)
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        ({"model_type": "roberta"}, "BertConfig reads bert"),
+        ({"hidden_size": None}, "it lacks hidden_size"),
+        ({"hidden_size": 9}, "2 heads do not divide hidden_size=9"),
+        ({"hidden_size": -8}, "hidden_size=-8"),
+        ({"hidden_size": 2.5}, "hidden_size=2.5"),
+        ({"hidden_act": "gelish"}, "activation 'gelish'"),
+        ({"layer_norm_eps": "tiny"}, "layer_norm_eps='tiny'"),
+        ({"pad_token_id": 20}, "an id below 20"),
+    ],
+)
+def test_config_that_makes_no_sense(entries: dict[str, Any], says: str, tmp_path: Path) -> None:
+    path = config_file(tmp_path, **BERT | entries)
+    with pytest.raises(CheckpointError) as caught:
+        bert.BertConfig.from_json(path)
+    assert says in str(caught.value)
+
+
+def test_weights_that_do_not_fit_are_listed_at_once(tmp_path: Path) -> None:
+    model = bert_folder(tmp_path)
+    state = dict(model.state_dict())
+    del state["bert.encoder.layer.0.attention.output.dense.bias"]
+    state["bert.embeddings.word_embeddings.weight"] = tl.zeros(21, 8)
+    state["bert.encoder.layer.1.output.dense.bias"] = tl.zeros(8)
+    safetensors.save(state, tmp_path / "model.safetensors")
+    with pytest.raises(CheckpointError) as caught:
+        bert.BertForMaskedLM.from_pretrained(tmp_path)
+    assert "missing      bert.encoder.layer.0.attention.output.dense.bias" in str(caught.value)
+    assert "unexpected   bert.encoder.layer.1.output.dense.bias" in str(caught.value)
+    assert "wrong shape  bert.embeddings.word_embeddings.weight: file (21, 8), model (20, 8)" in str(caught.value)
+
+
+def test_names_of_tensorflow_are_understood() -> None:
+    model = bert.BertModel(bert.BertConfig(**BERT)).eval()
+    state = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value
+        for name, value in model.state_dict().items()
+    }
+    tokens = tl.tensor([[4, 5]])
+    loaded = bert.BertModel.assemble(model.config, state)
+    assert tl.equal(loaded(tokens).last_hidden_state, model(tokens).last_hidden_state)
+
+
+def test_dtype_is_the_files_or_the_one_asked_for(tmp_path: Path) -> None:
+    bert_folder(tmp_path)
+    assert AutoModel.from_pretrained(tmp_path).cls.predictions.bias.dtype is tl.float32
+    assert AutoModel.from_pretrained(tmp_path, dtype=tl.bfloat16).cls.predictions.bias.dtype is tl.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("model", "limit"),
+    [
+        (bert.BertModel(bert.BertConfig(**BERT)), 10),
+        (roberta.RobertaModel(roberta.RobertaConfig(**BERT)), 8),  # two positions stand before the text's
+        (gpt2.GPT2Model(gpt2.GPT2Config(vocab_size=20, n_positions=6, n_embd=8, n_layer=1, n_head=2)), 6),
+    ],
+    ids=["bert", "roberta", "gpt2"],
+)
+def test_text_beyond_the_context(model: Any, limit: int) -> None:
+    model(tl.full((1, limit), 3))
+    with pytest.raises(ArgumentError, match=f"a text of {limit + 1} tokens; the model has {limit} positions"):
+        model(tl.full((1, limit + 1), 3))
+
+
+def test_positions_of_roberta_start_after_the_padding() -> None:
+    embeddings = roberta.RobertaModel(roberta.RobertaConfig(**BERT)).embeddings
+    assert embeddings.positions(tl.tensor([[5, 6, 7, 1, 1], [1, 5, 1, 6, 7]])).tolist() == [
+        [2, 3, 4, 1, 1],
+        [1, 2, 1, 3, 4],
+    ]
+
+
+def test_slopes_of_linear_biases() -> None:
+    # The paper's example: 8 heads have 1/2, 1/4, ..., 1/2^8; with 12 heads, 4 of those of 16 heads follow.
+    assert falcon.alibi_slopes(8).tolist() == [2.0**-i for i in range(1, 9)]
+    assert falcon.alibi_slopes(12)[8:].tolist() == pytest.approx([2 ** (-0.5 * i) for i in (1, 3, 5, 7)])
+
+
+@pytest.mark.parametrize("types", [["full_attention"], ["full_attention", "chunked_attention"], "full_attention"])
+def test_layer_types_are_one_for_each_layer(types: Any, tmp_path: Path) -> None:
+    sizes = BERT | {"num_hidden_layers": 2, "num_key_value_heads": 1}
+    with pytest.raises(CheckpointError, match="layer_types"):
+        qwen.Qwen2Config.from_json(config_file(tmp_path, **sizes, layer_types=types))

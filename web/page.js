@@ -54,6 +54,14 @@ function sentence(text) {
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
+/** The number in a form's field; Python checks what it means. @param {HTMLInputElement} input @param {string} name @param {{ whole?: boolean }} [kind] */
+export function readNumber(input, name, { whole = false } = {}) {
+  const value = input.valueAsNumber;
+  if (!Number.isNaN(value) && (!whole || Number.isSafeInteger(value))) return value;
+  input.focus();
+  throw new Problem("BadNumber", `${name} is not a ${whole ? "whole " : ""}number.`, `Write one, such as ${input.defaultValue}.`);
+}
+
 /** A bar with a line of text below it. */
 export class ProgressBar {
   #box;

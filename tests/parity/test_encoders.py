@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 import tallow as tl
 from tallow.errors import CheckpointError
+from tallow.io.model_folder import load_folder
 from tallow.models import bert, distilbert, roberta
 
 transformers = pytest.importorskip("transformers")
@@ -100,7 +102,7 @@ def test_a_checkpoint_with_a_head_loads_without_it(variant: str, head: str, tmp_
     config = getattr(module, f"{name}Config").from_json(tmp_path / "config.json")
     assert config.labels == (("LABEL_0", "LABEL_1") if head == "ForQuestionAnswering" else ("bad", "good", "so so"))
     has_pooler = (name, head) == ("Bert", "ForSequenceClassification") or name == "DistilBert"
-    state = tl.io.safetensors.load_folder(tmp_path)
+    state = load_folder(tmp_path)
     if not has_pooler:
         with pytest.raises(CheckpointError, match=r"missing      pooler\.dense\.weight"):
             getattr(module, f"{name}Model").from_pretrained(tmp_path)
@@ -137,3 +139,24 @@ def test_fresh_weights_have_the_spread_of_transformers() -> None:
     assert weight[1:].std().item() == pytest.approx(0.05, rel=0.1)
     assert weight[0].abs().max().item() == 0  # the padding's
     assert model.bert.encoder.layer[0].output.dense.bias.abs().max().item() == 0
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_pytorchs_own_files_give_the_same_weights(shards: int, tmp_path: Path) -> None:
+    reference = saved("Bert", {}, "ForMaskedLM", tmp_path)
+    expected = bert.BertForMaskedLM.from_pretrained(tmp_path)
+    for path in tmp_path.glob("model*"):
+        path.unlink()
+    state = reference.state_dict()
+    names = sorted(state)
+    if shards == 1:
+        torch.save(state, tmp_path / "pytorch_model.bin")
+    else:
+        files = {name: f"pytorch_model-{i % shards + 1:05}-of-{shards:05}.bin" for i, name in enumerate(names)}
+        for file in {*files.values()}:
+            torch.save({name: state[name] for name in names if files[name] == file}, tmp_path / file)
+        index = tmp_path / "pytorch_model.bin.index.json"
+        index.write_text(json.dumps({"metadata": {}, "weight_map": files}), encoding="utf-8")
+    ours = bert.BertForMaskedLM.from_pretrained(tmp_path).state_dict()
+    for name, value in expected.state_dict().items():
+        assert tl.equal(ours[name], value), name

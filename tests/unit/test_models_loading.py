@@ -178,3 +178,19 @@ def test_layer_types_are_one_for_each_layer(types: Any, tmp_path: Path) -> None:
     sizes = BERT | {"num_hidden_layers": 2, "num_key_value_heads": 1}
     with pytest.raises(CheckpointError, match="layer_types"):
         qwen.Qwen2Config.from_json(config_file(tmp_path, **sizes, layer_types=types))
+
+
+def test_weights_that_are_no_tensors(tmp_path: Path) -> None:
+    bert_folder(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    tl.save([tl.zeros(2)], tmp_path / "pytorch_model.bin.pth")
+    (tmp_path / "pytorch_model.bin.pth").rename(tmp_path / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match="holds list, not tensors by their names"):
+        AutoModel.from_pretrained(tmp_path)
+
+
+def test_page_saved_as_weights(tmp_path: Path) -> None:
+    bert_folder(tmp_path)
+    (tmp_path / "model.safetensors").write_text("<!doctype html><title>404</title>" + " " * 99, encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"model\.safetensors"):
+        AutoModel.from_pretrained(tmp_path)

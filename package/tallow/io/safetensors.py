@@ -14,7 +14,6 @@ Source:  https://github.com/huggingface/safetensors/blob/v0.5.3/README.md#format
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,8 +33,6 @@ from tallow.tensor import Tensor
 
 MAX_HEADER_BYTES = 100_000_000
 MAX_DEPTH = 3  # {"name": {"shape": [...]}}
-SINGLE = "model.safetensors"
-INDEX = "model.safetensors.index.json"
 MAX_DIMENSIONS = 64  # NumPy's
 
 DTYPES = {
@@ -77,48 +74,6 @@ def load(source: Source) -> dict[str, Tensor]:
     """
     with safe_open(source) as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-
-
-def load_folder(folder: Path) -> dict[str, Tensor]:
-    """Every tensor of a Hugging Face folder: `model.safetensors`, or the shards that its index names. All are mapped.
-
-    Raises:  CheckpointError when there is neither, or the index or a shard is malformed or lacks a tensor
-    """
-    index, single = (os.path.join(folder, name) for name in (INDEX, SINGLE))
-    if os.path.exists(index):
-        return load_index(index)
-    if not os.path.exists(single):
-        raise CheckpointError(f"{os.fspath(folder)} has neither {SINGLE} nor {INDEX}", mend="pass a model's folder")
-    return load(single)
-
-
-def load_index(index: Path) -> dict[str, Tensor]:
-    """Every tensor of the shards that `model.safetensors.index.json` names, which lie beside it. All are mapped.
-
-    Raises:  CheckpointError when the index or a shard is malformed, or a shard or one of its tensors is missing
-    """
-    folder = os.path.dirname(index)
-    shards: dict[str, safe_open] = {}
-    tensors = {}
-    for name, shard in _read_index(os.fspath(index)).items():
-        if shard not in shards:
-            shards[shard] = safe_open(os.path.join(folder, shard))
-        tensors[name] = shards[shard].get_tensor(name)
-    return tensors
-
-
-def _read_index(path: str) -> dict[str, str]:
-    """Tensor name to shard name. A shard lies beside its index: a path would reach out of the folder."""
-    with open(path, "rb") as file:
-        weight_map = parse_object(file.read(), path, MAX_DEPTH).get("weight_map")
-    if not isinstance(weight_map, dict):
-        raise CheckpointError(f"{path} has no weight_map")
-    for name, shard in weight_map.items():
-        if not isinstance(shard, str) or shard != os.path.basename(shard) or shard in ("", ".", ".."):
-            raise CheckpointError(f"{path}: tensor {name!r} is said to be in {shard!r}, which is no file name")
-        if not os.path.exists(os.path.join(os.path.dirname(path), shard)):
-            raise CheckpointError(f"{path}: the shard {shard!r} is missing", mend="fetch all files of the model")
-    return weight_map
 
 
 def save(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from tallow import dtypes
 from tallow.autograd.modes import no_grad
-from tallow.io import safetensors
+from tallow.io.model_folder import load_folder
 from tallow.models.config import CONFIG, Config
 from tallow.nn import init
 from tallow.nn.embedding import Embedding
@@ -40,14 +40,14 @@ class PretrainedModel(Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, dtype: Any = None, device: Any = "cpu") -> Self:
-        """Load a folder of Hugging Face's: `config.json` and `model.safetensors`, or the shards of its index.
+        """Load a folder of Hugging Face's: `config.json`, and weights in safetensors or PyTorch's files, or shards.
 
         Args:  dtype: as in the file if None
 
         Raises:  CheckpointError with everything that is missing, unexpected or of the wrong shape
         """
         config = cls.config_class.from_json(Path(folder) / CONFIG)
-        return cls.assemble(config, safetensors.load_folder(folder), dtype, device, str(folder))
+        return cls.assemble(config, load_folder(folder), dtype, device, str(folder))
 
     @classmethod
     def assemble(

@@ -11,6 +11,7 @@ from tallow.creation import zeros
 from tallow.errors import CheckpointError
 from tallow.io import safetensors
 from tallow.io.files import load
+from tallow.io.model_folder import load_folder, load_index
 from tallow.io.source import Path
 from tallow.nn.candle.init import Filler, Init
 from tallow.nn.candle.var_map import VarMap
@@ -213,5 +214,5 @@ class _Zeros:
 
 def _load_safetensors(path: Path) -> dict[str, Tensor]:
     if os.path.isdir(path):
-        return safetensors.load_folder(path)
-    return (safetensors.load_index if os.fspath(path).endswith(".json") else safetensors.load)(path)
+        return load_folder(path)
+    return (load_index if os.fspath(path).endswith(".json") else safetensors.load)(path)

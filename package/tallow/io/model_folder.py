@@ -1,0 +1,75 @@
+"""The weights of a Hugging Face folder: one file, or shards and an index that says which tensor is in which.
+
+    model.safetensors   or   model.safetensors.index.json
+    pytorch_model.bin   or   pytorch_model.bin.index.json
+
+An index is {"weight_map": {"name of a tensor": "file name of a shard"}}.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from tallow.errors import CheckpointError
+from tallow.io import pytorch, safetensors
+from tallow.io.json_object import parse_object
+from tallow.io.source import Path
+from tallow.tensor import Tensor
+
+NAMES = ("model.safetensors", "pytorch_model.bin")  # the first that is there
+MAX_DEPTH = 3
+
+
+def load_folder(folder: Path) -> dict[str, Tensor]:
+    """Every tensor of a folder. Files are mapped, not read; safetensors go before PyTorch's.
+
+    Raises:  CheckpointError when there are no weights, or an index, a shard or a file is malformed or lacks a tensor
+    """
+    for name in NAMES:
+        path = os.path.join(folder, name)
+        if os.path.exists(f"{path}.index.json"):
+            return load_index(f"{path}.index.json")
+        if os.path.exists(path):
+            return _load(path)
+    raise CheckpointError(
+        f"{os.fspath(folder)} has neither {' nor '.join(NAMES)}, nor an index of one", mend="pass a model's folder"
+    )
+
+
+def load_index(index: Path) -> dict[str, Tensor]:
+    """Every tensor of the shards that an index names, which lie beside it.
+
+    Raises:  CheckpointError when the index or a shard is malformed, or a shard or one of its tensors is missing
+    """
+    index = os.fspath(index)
+    weight_map = _read_index(index)
+    shards = {shard: _load(os.path.join(os.path.dirname(index), shard)) for shard in {*weight_map.values()}}
+    for name, shard in weight_map.items():
+        if name not in shards[shard]:
+            raise CheckpointError(f"{index}: the shard {shard!r} has no tensor {name!r}")
+    return {name: shards[shard][name] for name, shard in weight_map.items()}
+
+
+def _load(path: str) -> dict[str, Tensor]:
+    if path.endswith(".safetensors"):
+        return safetensors.load(path)
+    state: Any = pytorch.load(path)
+    if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
+        raise CheckpointError(f"{path} holds {type(state).__name__}, not tensors by their names")
+    return dict(state)
+
+
+def _read_index(path: str) -> dict[str, str]:
+    """Tensor name to shard name. A shard lies beside its index: a path would reach out of the folder."""
+    with open(path, "rb") as file:
+        weight_map = parse_object(file.read(), path, MAX_DEPTH).get("weight_map")
+    if not isinstance(weight_map, dict):
+        raise CheckpointError(f"{path} has no weight_map")
+    for name, shard in weight_map.items():
+        if not isinstance(shard, str) or shard != os.path.basename(shard) or shard in ("", ".", ".."):
+            raise CheckpointError(f"{path}: tensor {name!r} is said to be in {shard!r}, which is no file name")
+        if not os.path.exists(os.path.join(os.path.dirname(path), shard)):
+            raise CheckpointError(f"{path}: the shard {shard!r} is missing", mend="fetch all files of the model")
+    return weight_map

@@ -100,6 +100,7 @@ class Unpickler:
         names: what the pickle may name, "module.name" to the value that takes its place; see `Function`.
         persistent: makes what a persistent id stands for.
         state: applies a saved state to an object just made.
+        encoding: of the strings of Python 2, which may be text or bytes; "latin-1" keeps either.
 
     After `load`, `position` is where the pickle ended.
     """
@@ -112,8 +113,10 @@ class Unpickler:
         persistent: Callable[[Any], Any],
         state: Callable[[Any, Any], None],
         position: int = 0,
+        encoding: str = "UTF-8",
     ) -> None:
         self.position = position
+        self._encoding = encoding
         self._data = data
         self._name = name
         self._names = names
@@ -157,11 +160,11 @@ class Unpickler:
         layout = _INTEGERS[kind]
         return layout.unpack(self._bytes(layout.size))[0]
 
-    def _text(self, count: int) -> str:
+    def _text(self, count: int, encoding: str = "UTF-8") -> str:
         try:
-            return str(self._bytes(count), "utf-8", "surrogatepass")
+            return str(self._bytes(count), encoding, "surrogatepass")
         except UnicodeDecodeError as error:
-            raise self.error(f"a string is not UTF-8: {error.reason}") from None
+            raise self.error(f"a string is not {encoding}: {error.reason}") from None
 
     def _line(self) -> str:
         line = bytes(self._data[self.position : self.position + MAX_NAME_BYTES]).partition(b"\n")
@@ -329,8 +332,8 @@ OPCODES: dict[int, Callable[[Unpickler], None]] = {
     0x8C: lambda u: u._push(u._text(u._integer("B"))),  # SHORT_BINUNICODE
     ord("X"): lambda u: u._push(u._text(u._integer("I"))),
     0x8D: lambda u: u._push(u._text(u._integer("Q"))),
-    ord("U"): lambda u: u._push(u._text(u._integer("B"))),  # SHORT_BINSTRING, of Python 2
-    ord("T"): lambda u: u._push(u._text(u._integer("I"))),
+    ord("U"): lambda u: u._push(u._text(u._integer("B"), u._encoding)),  # SHORT_BINSTRING, of Python 2
+    ord("T"): lambda u: u._push(u._text(u._integer("I"), u._encoding)),
     ord("C"): lambda u: u._push(bytes(u._bytes(u._integer("B")))),
     ord("B"): lambda u: u._push(bytes(u._bytes(u._integer("I")))),
     0x8E: lambda u: u._push(bytes(u._bytes(u._integer("Q")))),

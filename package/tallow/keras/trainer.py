@@ -257,7 +257,7 @@ class Trainer(Mixed):
                 if self.stop_training:
                     break
             if epochs > begin:
-                self.optimizer.finalize_variable_values(self._trainable())
+                self.optimizer.finalize_variable_values(self._to_be_learned())
             listeners.on_train_end(logs)
         assert self.history is not None
         return self.history
@@ -390,9 +390,9 @@ class Trainer(Mixed):
         if build is not None and first is not None:
             build(first[0])
         if training:
-            self.optimizer.build(self._trainable())
+            self.optimizer.build(self._to_be_learned())
 
-    def _trainable(self) -> list[Tensor]:
+    def _to_be_learned(self) -> list[Tensor]:
         return [param for param in self.parameters() if param.requires_grad]
 
     def _validation_batches(self, data: Any, batch_size: int | None, steps: int | None) -> Any:

@@ -98,7 +98,7 @@ class R2Score(Metric):
         self.class_aggregation = class_aggregation
         self.num_regressors = num_regressors
         self._sums: Tensor | None = None  # of squares, of values, of squared errors, of weights: (4, C), in float64
-        self._rows = 0
+        self._samples = 0
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         y_true, y_pred = pair("R2Score", y_true, y_pred)
@@ -112,7 +112,7 @@ class R2Score(Metric):
         parts = (weight * truth * truth, weight * truth, weight * error * error, weight)
         sums = tl.stack([part.sum(0) for part in parts])
         self._sums = sums if self._sums is None else self._sums + sums
-        self._rows += len(truth)
+        self._samples += truth.numel()  # as Keras counts them
 
     def result(self) -> Tensor:
         if self._sums is None:
@@ -126,14 +126,14 @@ class R2Score(Metric):
         elif self.class_aggregation == "variance_weighted_average":
             scores = divide_or_zero((scores * variance).sum(), variance.sum())
         if self.num_regressors:
-            free = self._rows - self.num_regressors - 1
+            free = self._samples - self.num_regressors - 1
             if free > 0:
-                scores = 1 - (1 - scores) * (self._rows - 1) / free
+                scores = 1 - (1 - scores) * (self._samples - 1) / free
         return scores.to(tl.get_default_dtype())
 
     def reset_state(self) -> None:
         self._sums = None
-        self._rows = 0
+        self._samples = 0
 
     def get_config(self) -> dict[str, Any]:
         own = {"class_aggregation": self.class_aggregation, "num_regressors": self.num_regressors}

@@ -1,0 +1,108 @@
+"""The losses of tallow.keras against Keras's: values, gradients, weights, reductions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.keras_reference import KERAS_WARNS, keras
+
+import tallow as tl
+from tallow.keras import losses
+
+pytestmark = pytest.mark.filterwarnings(KERAS_WARNS)
+
+RTOL = 2e-5  # float32 logarithms of two libraries, near the probabilities that are clipped
+rng = np.random.default_rng(3)
+
+NUMBERS = rng.normal(size=(8, 5)).astype("float32"), rng.normal(size=(8, 5)).astype("float32")
+POSITIVE = rng.random((8, 5)).astype("float32") * 3, rng.random((8, 5)).astype("float32") * 3 + 0.1
+PROBABILITIES = rng.dirichlet(np.ones(5), 8).astype("float32")
+EXTREME = np.array([[1, 0, 0, 0, 0], [0, 0.5, 0.5, 0, 0]] * 4, "float32")
+LOGITS = rng.normal(size=(8, 5)).astype("float32") * 3
+LABELS = rng.integers(0, 5, 8)
+ONE_HOT = np.eye(5, dtype="float32")[LABELS]
+BITS = rng.integers(0, 2, (8, 5)).astype("float32")
+CHANCES = rng.random((8, 5)).astype("float32")
+TEXTS = rng.integers(0, 5, (8, 3)), rng.dirichlet(np.ones(5), (8, 3)).astype("float32")
+
+CASES: list[tuple[str, dict[str, Any], Any, Any]] = [
+    ("MeanSquaredError", {}, *NUMBERS),
+    ("MeanSquaredError", {}, NUMBERS[0][:, 0], NUMBERS[1][:, :1]),
+    ("MeanAbsoluteError", {}, *NUMBERS),
+    ("MeanAbsolutePercentageError", {}, *NUMBERS),
+    ("MeanAbsolutePercentageError", {}, BITS, CHANCES),
+    ("MeanSquaredLogarithmicError", {}, *POSITIVE),
+    ("Huber", {}, *NUMBERS),
+    ("Huber", {"delta": 0.3}, *NUMBERS),
+    ("LogCosh", {}, *NUMBERS),
+    ("CosineSimilarity", {}, *NUMBERS),
+    ("CosineSimilarity", {"axis": 0}, *NUMBERS),
+    ("BinaryCrossentropy", {}, BITS, CHANCES),
+    ("BinaryCrossentropy", {}, BITS, EXTREME),
+    ("BinaryCrossentropy", {}, BITS[:, 0], CHANCES[:, :1]),
+    ("BinaryCrossentropy", {"from_logits": True, "label_smoothing": 0.2}, BITS, LOGITS),
+    ("BinaryFocalCrossentropy", {}, BITS, CHANCES),
+    ("BinaryFocalCrossentropy", {"apply_class_balancing": True, "gamma": 1.5, "from_logits": True}, BITS, LOGITS),
+    ("CategoricalCrossentropy", {}, ONE_HOT, PROBABILITIES),
+    ("CategoricalCrossentropy", {}, ONE_HOT, EXTREME),
+    ("CategoricalCrossentropy", {}, ONE_HOT, CHANCES),
+    ("CategoricalCrossentropy", {"from_logits": True}, ONE_HOT, LOGITS),
+    ("CategoricalCrossentropy", {"label_smoothing": 0.1}, ONE_HOT, PROBABILITIES),
+    ("SparseCategoricalCrossentropy", {}, LABELS, PROBABILITIES),
+    ("SparseCategoricalCrossentropy", {}, LABELS[:, None], EXTREME),
+    ("SparseCategoricalCrossentropy", {"from_logits": True}, LABELS, LOGITS),
+    ("SparseCategoricalCrossentropy", {}, *TEXTS),
+    ("SparseCategoricalCrossentropy", {"ignore_class": 2}, LABELS, PROBABILITIES),
+    ("SparseCategoricalCrossentropy", {"ignore_class": 2, "from_logits": True}, *TEXTS),
+    ("KLDivergence", {}, PROBABILITIES, PROBABILITIES[::-1].copy()),
+    ("Poisson", {}, *POSITIVE),
+    ("Hinge", {}, BITS, LOGITS),
+    ("Hinge", {}, 2 * BITS - 1, LOGITS),
+    ("SquaredHinge", {}, BITS, LOGITS),
+    ("CategoricalHinge", {}, ONE_HOT, LOGITS),
+]
+OF_SAMPLES = [case for case in CASES if case[1].get("axis") != 0]
+IDS = [f"{name}-{i}" for i, (name, *_) in enumerate(CASES)]
+
+
+def both(name: str, options: dict[str, Any], y_true: Any, y_pred: Any, weight: Any = None) -> Any:
+    """The loss and its gradient, tallow's and Keras's."""
+    ours = tl.tensor(y_pred, requires_grad=True)
+    loss = getattr(losses, name)(**options)(y_true, ours, weight)
+    loss.sum().backward()
+    theirs = torch.tensor(y_pred, requires_grad=True)
+    expected = getattr(keras.losses, name)(**options)(torch.tensor(y_true), theirs, weight)
+    expected.sum().backward()
+    return (loss.detach().numpy(), expected.detach().numpy()), (ours.grad.numpy(), theirs.grad.numpy())
+
+
+@pytest.mark.parametrize(("name", "options", "y_true", "y_pred"), CASES, ids=IDS)
+def test_values_and_gradients_are_keras(name: str, options: dict[str, Any], y_true: Any, y_pred: Any) -> None:
+    for ours, theirs in both(name, options, y_true, y_pred):
+        np.testing.assert_allclose(ours, theirs, rtol=RTOL, atol=1e-6)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean", "mean_with_sample_weight", "none", None])
+@pytest.mark.parametrize(("name", "options", "y_true", "y_pred"), OF_SAMPLES)
+def test_weights_and_reductions_are_keras(
+    name: str, options: dict[str, Any], y_true: Any, y_pred: Any, reduction: str | None
+) -> None:
+    weight = np.linspace(0, 2, 8, dtype="float32")
+    weight = weight[:, None] * np.ones(3, "float32") if np.ndim(y_pred) == 3 else weight
+    for ours, theirs in both(name, options | {"reduction": reduction}, y_true, y_pred, weight):
+        np.testing.assert_allclose(ours, theirs, rtol=RTOL, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(losses.FUNCTIONS))
+def test_a_loss_has_keras_name(name: str) -> None:
+    assert keras.losses.get(name).__name__ == losses.get(name).__name__
+
+
+@pytest.mark.parametrize("name", sorted(losses.CLASSES))
+def test_a_configuration_is_keras(name: str) -> None:
+    ours, theirs = getattr(losses, name)().get_config(), getattr(keras.losses, name)().get_config()
+    common = ours.keys() & theirs.keys()  # Keras forgets some arguments, the delta of Huber for one
+    assert {key: ours[key] for key in common} == {key: theirs[key] for key in common}

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from tallow import devices, dtypes
 from tallow.errors import ArgumentError, ArgumentTypeError, MissingNameError
+from tallow.layout import CHANNELS_LAST_NDIM, memory_format
+from tallow.nn.backward_hooks import BackwardHooks
 from tallow.nn.parameter import Buffer, Parameter
-from tallow.nn.state import IncompatibleKeys, load_state
+from tallow.nn.stateful import Hooks, Stateful
 from tallow.tensor import RemovableHandle, Tensor, wrap
 
 M = TypeVar("M", bound="Module")
 
 
-class Module:
+class Module(Stateful):
     """A layer or a model: parameters, buffers and other modules under names, and a `forward`.
 
     What is assigned to an attribute is filed by its kind, so that `parameters`, `state_dict`, `to` and `train` reach it
@@ -37,9 +38,11 @@ class Module:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
     _non_persistent_buffers_set: set[str]
-    _forward_pre_hooks: dict[int, Callable[..., Any]]
-    _forward_hooks: dict[int, Callable[..., Any]]
+    _forward_pre_hooks: Hooks
+    _forward_hooks: Hooks
     _hooks_with_kwargs: set[int]
+    _backward_pre_hooks: Hooks = {}  # noqa: RUF012 - replaced, never changed
+    _backward_hooks: Hooks = {}  # noqa: RUF012
 
     def __init__(self) -> None:
         self.__dict__.update(  # __setattr__ needs these to be there
@@ -59,17 +62,23 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.has_hooks():
             return self.forward(*args, **kwargs)
+        return self._call_with_hooks(args, kwargs)
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for key, hook in list(self._forward_pre_hooks.items()):
             if key in self._hooks_with_kwargs:
                 args, kwargs = hook(self, args, kwargs) or (args, kwargs)
             elif (changed := hook(self, args)) is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
+        gates = BackwardHooks(self) if self._backward_pre_hooks or self._backward_hooks else None
+        if gates is not None:
+            args = gates.before(args)
         result = self.forward(*args, **kwargs)
         for key, hook in list(self._forward_hooks.items()):
             seen = (args, kwargs) if key in self._hooks_with_kwargs else (args,)
             changed = hook(self, *seen, result)
             result = result if changed is None else changed
-        return result
+        return result if gates is None else gates.after(result)
 
     # ---------------------------------------------------------------------------------------------------- attributes
 
@@ -228,6 +237,18 @@ class Module:
             module = found
         return module
 
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module at a dotted path, in the place of the one there; with `strict` there has to be one.
+
+        Raises:  ArgumentError for "", MissingNameError when the path leads nowhere
+        """
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ArgumentError("set_submodule: the path is empty", mend="name a child, such as 'encoder.layers.0'")
+        if strict:
+            self.get_submodule(target)
+        setattr(self.get_submodule(path), name, module)
+
     def get_parameter(self, target: str) -> Parameter:
         return self._get_member("_parameters", target)
 
@@ -294,27 +315,48 @@ class Module:
                 tensor.grad.array = fn(tensor.grad).array
         return self
 
-    def to(self: M, *args: Any, device: Any = None, dtype: Any = None) -> M:
+    def to(
+        self: M,
+        *args: Any,
+        device: Any = None,
+        dtype: Any = None,
+        non_blocking: bool = False,
+        memory_format: memory_format | None = None,
+    ) -> M:
         """Move to a device and convert to a floating dtype, in place: `to("cuda")`, `to(tl.float16)`, `to(tensor)`.
 
-        Integer and boolean tensors move, but keep their dtype.
+        Integer and boolean tensors move, but keep their dtype. With `memory_format` the tensors with as many dims as it
+        is for are laid out so.
         """
         for arg in args:
             if isinstance(arg, Tensor):
                 device, dtype = arg.device, arg.dtype
             elif isinstance(arg, dtypes.dtype):
                 dtype = arg
-            else:
-                device = arg
+            elif not isinstance(arg, bool):  # non_blocking, which changes no result
+                device = device if arg is None else arg
         if dtype is not None and not dtype.is_floating_point:
             raise ArgumentTypeError(f"Module.to: {dtype} is no floating-point dtype", mend="convert single tensors")
         target = None if device is None else devices.device(device)
 
         def convert(tensor: Tensor) -> Tensor:
             array = tensor.array if target is None else devices.move(tensor.array, target)
-            return wrap(dtypes.cast(array, dtype) if dtype is not None and tensor.is_floating_point() else array)
+            made = wrap(dtypes.cast(array, dtype) if dtype is not None and tensor.is_floating_point() else array)
+            laid_out = memory_format is not None and CHANNELS_LAST_NDIM.get(memory_format) == made.ndim
+            return made.contiguous(memory_format) if laid_out else made
 
         return self._apply(convert)
+
+    def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
+        """Move to a device without the values: what the tensors hold there is undefined."""
+        target = devices.device(device)
+        tensors = (*self.parameters(recurse), *self.buffers(recurse))
+        for tensor in tensors:
+            tensor.array = devices.get_backend(target.type).module.empty(tensor.array.shape, tensor.dtype.storage)
+        return self
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: operations are computed as they come."""
 
     def type(self: M, dst_type: dtypes.dtype) -> M:
         return self.to(dst_type)
@@ -337,38 +379,7 @@ class Module:
     def cuda(self: M, device: int | None = None) -> M:
         return self.to(devices.device("cuda", device))
 
-    # ---------------------------------------------------------------------------------------------------------- state
-
-    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Tensor]:
-        """Parameters and persistent buffers by dotted name, sharing memory with the module.
-
-        Args:  keep_vars: give the parameters themselves, instead of detached tensors
-        """
-        state: OrderedDict[str, Tensor] = OrderedDict()
-        for path, module in self.named_modules(prefix=prefix.removesuffix("."), remove_duplicate=False):
-            for name, tensor in (*module._parameters.items(), *module._buffers.items()):
-                if tensor is not None and name not in module._non_persistent_buffers_set:
-                    state[_join(path, name)] = tensor if keep_vars else tensor.detach()
-        return state
-
-    def load_state_dict(
-        self, state_dict: Mapping[str, Tensor], strict: bool = True, assign: bool = False, *, source: str = "state dict"
-    ) -> IncompatibleKeys:
-        """Take the values of `state_dict`: everything or, on an error, nothing.
-
-        Args:
-            strict: missing and unexpected names are errors; if not, they are returned.
-            assign: use the tensors' own memory instead of copying into the module's; dtype and device become theirs.
-                Needed for a module on device "meta", which has no memory to copy into.
-            source: where the state comes from, for the error message.
-
-        Raises:  CheckpointError with every name that is missing, unexpected or of another shape
-        """
-        own = self.state_dict(keep_vars=True)
-        return load_state(own, state_dict, strict=strict, assign=assign, source=source, target=self._summary())
-
     def _summary(self) -> str:
-        """One line that names this module in an error."""
         return f"{type(self).__name__}({self.extra_repr()})"
 
     # ---------------------------------------------------------------------------------------------------------- hooks
@@ -398,7 +409,7 @@ class Module:
 
     def has_hooks(self) -> bool:
         """Whether calling this module does more than its `forward`."""
-        return bool(self._forward_pre_hooks or self._forward_hooks)
+        return bool(self._forward_pre_hooks or self._forward_hooks or self._backward_pre_hooks or self._backward_hooks)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -411,7 +422,24 @@ class Module:
         """
         return self._add_hook(self._forward_hooks, hook, prepend, with_kwargs)
 
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are there.
+
+        Both are tuples, None for what is no tensor or has no gradient; keyword arguments are not among them. What it
+        returns, if anything, takes the place of `grad_input`.
+        """
+        return self._add_hook(self.__dict__.setdefault("_backward_hooks", {}), hook, prepend, False)
+
+    register_backward_hook = register_full_backward_hook
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_output)` before that; what it returns, if anything, takes the place of these."""
+        return self._add_hook(self.__dict__.setdefault("_backward_pre_hooks", {}), hook, prepend, False)
+
     # ------------------------------------------------------------------------------------------------------- printing
+
+    def _get_name(self) -> str:
+        return type(self).__name__
 
     def extra_repr(self) -> str:
         """The arguments to show between the parentheses of `repr`."""

@@ -1,4 +1,4 @@
-"""Taking values over by name, everything or nothing: what `Module.load_state_dict` and `VarMap.load` share."""
+"""Taking values over by name, everything or nothing: what `VarMap.load` does, and the copy at its end."""
 
 from __future__ import annotations
 
@@ -53,11 +53,12 @@ def load_state(
         raise CheckpointError("\n".join(lines), mend="make the model with the sizes the weights were saved with")
     for name, tensor in own.items():
         if name in state:
-            _take(tensor, state[name], assign)
+            take(tensor, state[name], assign)
     return IncompatibleKeys(missing, unexpected)
 
 
-def _take(tensor: Tensor, value: Tensor, assign: bool) -> None:
+def take(tensor: Tensor, value: Tensor, assign: bool) -> None:
+    """Give a tensor the value of another: its elements, or with `assign` its very memory."""
     if assign:
         tensor.array = value.array
         return

@@ -1,0 +1,222 @@
+"""What a Module holds as a dict of tensors by dotted name, and back: PyTorch's protocol, which models take part in.
+
+A class may override `_save_to_state_dict` and `_load_from_state_dict` for what it holds itself, and hooks may rename
+and add entries on the way.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tallow.errors import ArgumentTypeError, CheckpointError
+from tallow.nn.state import IncompatibleKeys, take
+from tallow.tensor import RemovableHandle, Tensor
+
+Hooks = dict[int, Callable[..., Any]]
+EXTRA_STATE = "_extra_state"
+
+
+class Stateful:
+    """The part of Module that saves and loads."""
+
+    _version = 1  # PyTorch's: for `_load_from_state_dict` of a class that once saved something else
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    # What few modules have stays on the class.
+    _state_dict_pre_hooks: Hooks = {}  # noqa: RUF012 - replaced, never changed
+    _state_dict_hooks: Hooks = {}  # noqa: RUF012
+    _load_pre_hooks: Hooks = {}  # noqa: RUF012
+    _load_post_hooks: Hooks = {}  # noqa: RUF012
+
+    # ---------------------------------------------------------------------------------------------------------- saving
+
+    def state_dict(
+        self, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> OrderedDict[str, Tensor]:
+        """Parameters and persistent buffers by dotted name, sharing memory with the module.
+
+        Args:
+            destination: the dict to add to, which is returned; a new one unless given.
+            prefix: what all names begin with, such as "encoder.".
+            keep_vars: give the parameters themselves, instead of detached tensors.
+        """
+        state: Any = OrderedDict() if destination is None else destination
+        for hook in list(self._state_dict_pre_hooks.values()):
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(state, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in list(self._state_dict_hooks.values()):
+            changed = hook(self, state, prefix, {"version": self._version})
+            state = state if changed is None else changed
+        return state
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        """Add what this module holds itself, without its children."""
+        for name, tensor in self._own_state():
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+        if self._has_extra_state():
+            destination[prefix + EXTRA_STATE] = self.get_extra_state()
+
+    def _own_state(self) -> Iterator[tuple[str, Tensor]]:
+        for name, tensor in (*self._parameters.items(), *self._buffers.items()):
+            if tensor is not None and name not in self._non_persistent_buffers_set:
+                yield name, tensor
+
+    def _has_extra_state(self) -> bool:
+        return type(self).get_extra_state is not Stateful.get_extra_state
+
+    def get_extra_state(self) -> Any:
+        """What else `state_dict` should hold of this module; a class that overrides it overrides the next, too."""
+        raise NotImplementedError(f"{type(self).__name__} has no extra state")
+
+    def set_extra_state(self, state: Any) -> None:
+        raise NotImplementedError(f"{type(self).__name__} has no extra state")
+
+    # --------------------------------------------------------------------------------------------------------- loading
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False, *, source: str = "state dict"
+    ) -> IncompatibleKeys:
+        """Take the values of `state_dict`: everything or, on an error, nothing.
+
+        Args:
+            strict: missing and unexpected names are errors; if not, they are returned.
+            assign: use the tensors' own memory instead of copying into the module's; dtype and device become theirs.
+                Needed for a module on device "meta", which has no memory to copy into.
+            source: where the state comes from, for the error message.
+
+        Raises:  CheckpointError with every name that is missing, unexpected or of another shape
+        """
+        loading = _Loading(source)
+        loading.visit(self, dict(state_dict), "")
+        if loading.problems or (strict and loading.keys_differ and not loading.post_hooks):
+            raise loading.error(self, strict)
+        for tensor, value in loading.plan:
+            take(tensor, value, assign)
+        for module, hook in loading.post_hooks:  # they may tie weights, and strike keys off that are missing on purpose
+            hook(module, loading.keys)
+        if strict and loading.keys_differ:
+            raise loading.error(self, strict)
+        return loading.keys
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Note what this module itself takes of `state_dict`, whose names begin with `prefix`; it is copied at the end.
+
+        An override may change `state_dict` before it calls this, or take values itself.
+        """
+        for hook in list(self._load_pre_hooks.values()):
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        loading: _Loading = local_metadata["loading"]
+        own = dict(self._own_state())
+        for name, tensor in own.items():
+            key = prefix + name
+            if key not in state_dict:
+                missing_keys.append(key)
+                continue
+            value = state_dict[key]
+            if not isinstance(value, Tensor):
+                raise ArgumentTypeError(f"{loading.source}: {key!r} is {type(value).__name__}, not a Tensor")
+            if value.shape != tensor.shape:
+                error_msgs.append(f"  wrong shape  {key}: file {tuple(value.shape)}, model {tuple(tensor.shape)}")
+            else:
+                loading.plan.append((tensor, value))
+        if self._has_extra_state():
+            if prefix + EXTRA_STATE in state_dict:
+                self.set_extra_state(state_dict[prefix + EXTRA_STATE])
+            else:
+                missing_keys.append(prefix + EXTRA_STATE)
+            own[EXTRA_STATE] = None  # type: ignore[assignment]  # known by name
+        for key in state_dict:
+            if key.startswith(prefix):
+                first, dot, _ = key[len(prefix) :].partition(".")
+                if first not in (self._modules if dot else own):
+                    unexpected_keys.append(key)
+
+    def _summary(self) -> str:
+        """One line that names this module in an error."""
+        return type(self).__name__
+
+    # ----------------------------------------------------------------------------------------------------------- hooks
+
+    def _add_state_hook(self, kind: str, hook: Callable[..., Any]) -> RemovableHandle:
+        if kind not in self.__dict__:
+            self.__dict__[kind] = {}
+        return RemovableHandle(self.__dict__[kind], hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` collects what the module holds."""
+        return self._add_state_hook("_state_dict_pre_hooks", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, local_metadata)` after it, to change the dict in place."""
+        return self._add_state_hook("_state_dict_hooks", hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
+        before values are taken, to change the dict in place."""
+        return self._register_load_state_dict_pre_hook(lambda *args: hook(self, *args))
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., None], with_module: bool = False
+    ) -> RemovableHandle:
+        """As above, without the module unless `with_module`."""
+        return self._add_state_hook("_load_pre_hooks", (lambda *args: hook(self, *args)) if with_module else hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Call `hook(module, incompatible_keys)` after the values are taken; it may change the two lists."""
+        return self._add_state_hook("_load_post_hooks", hook)
+
+
+class _Loading:
+    """One call of `load_state_dict`, from the questions to the copies.
+
+    Attributes:
+        plan: which tensor is to take which value.
+        problems: lines of the error message.
+        post_hooks: with their modules, children first.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.plan: list[tuple[Tensor, Tensor]] = []
+        self.keys = IncompatibleKeys([], [])
+        self.problems: list[str] = []
+        self.post_hooks: list[tuple[Stateful, Callable[..., Any]]] = []
+
+    def visit(self, module: Stateful, state: dict[str, Any], prefix: str) -> None:
+        metadata = {"version": module._version, "loading": self}
+        module._load_from_state_dict(state, prefix, metadata, True, *self.keys, self.problems)
+        for name, child in module._modules.items():
+            if child is not None:
+                below = f"{prefix}{name}."
+                self.visit(child, {key: value for key, value in state.items() if key.startswith(below)}, below)
+        self.post_hooks += [(module, hook) for hook in module._load_post_hooks.values()]
+
+    @property
+    def keys_differ(self) -> bool:
+        return bool(self.keys.missing_keys or self.keys.unexpected_keys)
+
+    def error(self, module: Stateful, strict: bool) -> CheckpointError:
+        lines = [f"{self.source} does not fit {module._summary()}"]
+        lines += [f"  missing      {name}" for name in self.keys.missing_keys if strict]
+        lines += [f"  unexpected   {name}" for name in self.keys.unexpected_keys if strict]
+        return CheckpointError(
+            "\n".join([*lines, *self.problems]), mend="make the model with the sizes the weights were saved with"
+        )

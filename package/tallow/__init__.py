@@ -137,6 +137,7 @@ LATER = {  # imported when they are first asked for
     "data": "tallow.data",
     "default_generator": "tallow.random:default_generator",
     "distributed": "tallow.distributed",
+    "distributions": "tallow.distributions",
     "generation": "tallow.generation",
     "get_autocast_dtype": "tallow.amp:get_autocast_dtype",
     "io": "tallow.io",

@@ -15,6 +15,8 @@ MODULES = {
     "torch.cuda": "tallow.cuda",
     "torch.cuda.amp": "tallow.cuda.amp",
     "torch.distributed": "tallow.distributed",
+    "torch.distributions": "tallow.distributions",
+    "torch.distributions.kl": "tallow.distributions.kl",
     "torch.jit": "tallow.jit",
     "torch.linalg": "tallow.linalg",
     "torch.nn": "tallow.nn",
@@ -46,6 +48,8 @@ _FILES_OF_MODULES = (
 )
 for _file in _FILES_OF_MODULES.split():
     MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # whichever file of tallow's has it
+for _file in ("bernoulli", "categorical", "distribution", "independent", "normal", "uniform"):
+    MODULES[f"torch.distributions.{_file}"] = "tallow.distributions"
 for _file in ("adam", "adamw", "optimizer", "rmsprop", "sgd"):
     MODULES[f"torch.optim.{_file}"] = f"tallow.optim.{'adam' if _file == 'adamw' else _file}"
 

@@ -1,0 +1,26 @@
+"""Probability distributions, as torch.distributions: to sample from, and to differentiate the logarithm of."""
+
+from tallow.distributions.continuous import Exponential, Laplace, LogNormal, Normal, Uniform
+from tallow.distributions.discrete import Bernoulli, Categorical, Geometric, OneHotCategorical
+from tallow.distributions.distribution import Distribution
+from tallow.distributions.independent import Independent
+from tallow.distributions.kl import kl_divergence, register_kl
+from tallow.names import names_of
+
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "Distribution",
+    "Exponential",
+    "Geometric",
+    "Independent",
+    "Laplace",
+    "LogNormal",
+    "Normal",
+    "OneHotCategorical",
+    "Uniform",
+    "kl_divergence",
+    "register_kl",
+]
+
+__getattr__, __dir__ = names_of(__name__)

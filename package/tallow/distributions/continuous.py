@@ -1,0 +1,250 @@
+"""Distributions of real numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from tallow.distributions.distribution import Distribution, Number, Shape, broadcast
+from tallow.errors import ArgumentError
+from tallow.functions.sampling import rand, randn
+from tallow.tensor import Tensor
+
+LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
+
+
+class Normal(Distribution):
+    """log p(x) = -(x - loc)² / (2 scale²) - ln scale - ½ ln 2π
+
+    Args:  as torch.distributions.Normal: mean and standard deviation
+    """
+
+    parameters: ClassVar = {"loc": "real", "scale": "positive"}
+    has_rsample = True
+
+    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.pow(2)
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        return self.loc + randn(shape, dtype=self.loc.dtype, device=self.loc.device) * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._validate_sample(value)
+        return -((value - self.loc) ** 2) / (2 * self.variance) - self.scale.log() - LOG_ROOT_TWO_PI
+
+    def cdf(self, value: Tensor) -> Tensor:
+        value = self._validate_sample(value)
+        return 0.5 * (1 + ((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)).erf())
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
+
+    def entropy(self) -> Tensor:
+        return 0.5 + LOG_ROOT_TWO_PI + self.scale.log()
+
+
+class LogNormal(Distribution):
+    """The exponential of a Normal: log p(x) = log p_Normal(ln x) - ln x
+
+    Args:  as torch.distributions.LogNormal: mean and standard deviation of the logarithm
+    """
+
+    parameters: ClassVar = {"loc": "real", "scale": "positive"}
+    support = "positive"
+    has_rsample = True
+
+    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def _logarithm(self) -> Normal:
+        return Normal(self.loc, self.scale, validate_args=False)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.loc + self.scale.pow(2) / 2).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.loc - self.scale.square()).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        square = self.scale.pow(2)
+        return square.expm1() * (2 * self.loc + square).exp()
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        return self._logarithm.rsample(sample_shape).exp()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        logarithm = self._validate_sample(value).log()
+        return self._logarithm.log_prob(logarithm) - logarithm
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return self._logarithm.cdf(self._validate_sample(value).log())
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self._logarithm.icdf(value).exp()
+
+    def entropy(self) -> Tensor:
+        return self._logarithm.entropy() + self.loc
+
+
+class Laplace(Distribution):
+    """log p(x) = -|x - loc| / scale - ln 2 scale
+
+    Args:  as torch.distributions.Laplace
+    """
+
+    parameters: ClassVar = {"loc": "real", "scale": "positive"}
+    has_rsample = True
+
+    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return 2 * self.scale.pow(2)
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        u = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device) - 0.5
+        return self.loc - self.scale * u.sign() * (-2 * u.abs()).log1p()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._validate_sample(value)
+        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
+
+    def cdf(self, value: Tensor) -> Tensor:
+        distance = self._validate_sample(value) - self.loc
+        return 0.5 - 0.5 * distance.sign() * (-distance.abs() / self.scale).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        term = value - 0.5
+        return self.loc - self.scale * term.sign() * (-2 * term.abs()).log1p()
+
+    def entropy(self) -> Tensor:
+        return 1 + (2 * self.scale).log()
+
+
+class Uniform(Distribution):
+    """log p(x) = -ln(high - low) within [low, high), -inf elsewhere
+
+    Args:  as torch.distributions.Uniform
+    """
+
+    parameters: ClassVar = {"low": "real", "high": "real"}
+    has_rsample = True
+
+    def __init__(self, low: Number, high: Number, validate_args: bool | None = None) -> None:
+        self.low, self.high = broadcast(low, high)
+        super().__init__(self.low.shape, validate_args=validate_args)
+        if self._validate_args and not bool((self.low < self.high).all()):
+            raise ArgumentError(f"Uniform: low must be below high everywhere, got {self.low!r} and {self.high!r}")
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self) -> Tensor:
+        return self.high * float("nan")  # all values are as likely
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.high - self.low).pow(2) / 12
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        drawn = rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
+        return self.low + drawn * (self.high - self.low)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._validate_sample(value)
+        self._check_inside(value)
+        inside = ((self.low <= value) & (self.high > value)).type_as(self.low)
+        return inside.log() - (self.high - self.low).log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        value = self._validate_sample(value)
+        self._check_inside(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
+
+    def _check_inside(self, value: Tensor) -> None:
+        if self._validate_args and not bool(((value >= self.low) & (value <= self.high)).all()):
+            raise ArgumentError(f"Uniform: value must be within [low, high], but found\n{value!r}")
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self) -> Tensor:
+        return (self.high - self.low).log()
+
+
+class Exponential(Distribution):
+    """log p(x) = ln rate - rate · x
+
+    Args:  as torch.distributions.Exponential
+    """
+
+    parameters: ClassVar = {"rate": "positive"}
+    support = "nonnegative"
+    has_rsample = True
+
+    def __init__(self, rate: Number, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate.reciprocal()
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate.detach() * 0
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate.pow(-2)
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        drawn = rand(self._extended_shape(sample_shape), dtype=self.rate.dtype, device=self.rate.device)
+        return -(-drawn).log1p() / self.rate
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return self.rate.log() - self.rate * self._validate_sample(value)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return -(-self.rate * self._validate_sample(value)).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return -(-value).log1p() / self.rate
+
+    def entropy(self) -> Tensor:
+        return 1 - self.rate.log()

@@ -1,0 +1,235 @@
+"""Distributions of integers. Each is given by its probabilities or by its logits, whichever of the two is not None.
+
+Letters: V the number of categories.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tallow import dtypes
+from tallow.creation import arange
+from tallow.distributions.distribution import Distribution, Number, Shape, broadcast
+from tallow.errors import ArgumentError
+from tallow.functions.sampling import bernoulli, multinomial, rand
+from tallow.nn import functional as F
+from tallow.tensor import Tensor
+
+
+def _check_one_given(name: str, probs: object, logits: object) -> None:
+    if (probs is None) == (logits is None):
+        raise ArgumentError(f"{name}: either probs or logits must be given, and not both")
+
+
+def _inside(probs: Tensor) -> Tensor:
+    """Kept off 0 and 1, whose logarithms and logits are infinite."""
+    eps = dtypes.finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+class _TwoWays(Distribution):
+    """One probability for each place, given as such or as its logit."""
+
+    parameters: ClassVar = {"probs": "in [0, 1]", "logits": "real"}
+
+    def __init__(
+        self, probs: Number | None = None, logits: Number | None = None, validate_args: bool | None = None
+    ) -> None:
+        _check_one_given(type(self).__name__, probs, logits)
+        given = "logits" if probs is None else "probs"
+        (value,) = broadcast(logits if probs is None else probs)  # type: ignore[arg-type]
+        self.__dict__[given] = value
+        super().__init__(value.shape, validate_args=validate_args)
+
+    def __getattr__(self, name: str) -> Tensor:
+        if name == "probs" and "logits" in self.__dict__:
+            return self.logits.sigmoid()
+        if name == "logits" and "probs" in self.__dict__:
+            probs = _inside(self.probs)
+            return probs.log() - (-probs).log1p()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class Bernoulli(_TwoWays):
+    """1 with probability `probs`, else 0.
+
+    Args:  as torch.distributions.Bernoulli
+    """
+
+    support = "0 or 1"
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        mode = (self.probs >= 0.5).to(self.probs.dtype)
+        return mode.masked_fill(self.probs == 0.5, float("nan"))
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
+        return bernoulli(self.probs.detach().expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._validate_sample(value)
+        shape = (value + self.logits).shape
+        return -F.binary_cross_entropy_with_logits(self.logits.expand(shape), value.expand(shape), reduction="none")
+
+    def entropy(self) -> Tensor:
+        return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+
+class Geometric(_TwoWays):
+    """The failures before the first success of trials that succeed with probability `probs`.
+
+    Args:  as torch.distributions.Geometric
+    """
+
+    support = "nonnegative integer"
+
+    @property
+    def mean(self) -> Tensor:
+        return 1 / self.probs - 1
+
+    @property
+    def mode(self) -> Tensor:
+        return self.probs.detach() * 0
+
+    @property
+    def variance(self) -> Tensor:
+        return (1 / self.probs - 1) / self.probs
+
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
+        probs = self.probs.detach()
+        drawn = rand(self._extended_shape(sample_shape), dtype=probs.dtype, device=probs.device)
+        return ((-drawn).log1p() / (-probs).log1p()).floor()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._validate_sample(value)
+        failure = (1 - self.probs).masked_fill((self.probs == 1) & (value == 0), 1.0)  # 0 · ln 0 is 0 here
+        return value * failure.log() + self.probs.log()
+
+    def entropy(self) -> Tensor:
+        return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
+
+
+class Categorical(Distribution):
+    """One of V categories, by number.
+
+    Args:    as torch.distributions.Categorical; probs need not sum to one
+    Shapes:  probs, logits (..., V): batch_shape is (...)
+    """
+
+    parameters: ClassVar = {"probs": "nonnegative", "logits": "real"}
+    support = "nonnegative integer"
+
+    def __init__(
+        self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
+    ) -> None:
+        _check_one_given(type(self).__name__, probs, logits)
+        given = logits if probs is None else probs
+        assert given is not None
+        if given.ndim < 1:
+            raise ArgumentError(f"{type(self).__name__}: expected at least one dim, got a tensor without")
+        if probs is not None:
+            self.probs = probs / probs.sum(-1, keepdim=True)
+        else:
+            self.logits = given - given.logsumexp(-1, keepdim=True)
+        super().__init__(given.shape[:-1], validate_args=validate_args)
+
+    def __getattr__(self, name: str) -> Tensor:
+        if name == "probs" and "logits" in self.__dict__:
+            return self.logits.exp()
+        if name == "logits" and "probs" in self.__dict__:
+            return _inside(self.probs).log()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def _num_events(self) -> int:
+        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"].shape[-1]
+
+    @property
+    def param_shape(self) -> tuple[int, ...]:
+        return (*self._batch_shape, self._num_events)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs.detach()[..., 0] * float("nan")  # categories have no mean
+
+    variance = mean
+
+    @property
+    def mode(self) -> Tensor:
+        return self.probs.argmax(-1)
+
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
+        count = 1
+        for n in sample_shape:
+            count *= n
+        rows = self.probs.detach().reshape(-1, self._num_events)
+        drawn = multinomial(rows, count, True).t()
+        return drawn.reshape(*sample_shape, *self._batch_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._validate_sample(value).long().unsqueeze(-1)
+        if self._validate_args and not bool((value < self._num_events).all()):
+            raise ArgumentError(f"{type(self).__name__}: a value is not below {self._num_events}, the categories")
+        logits = self.logits
+        shape = (*(value[..., 0] + logits[..., 0]).shape, 1)
+        return logits.expand(*shape[:-1], self._num_events).gather(-1, value.expand(shape)).squeeze(-1)
+
+    def entropy(self) -> Tensor:
+        logits = self.logits.clamp(min=dtypes.finfo(self.logits.dtype).min)  # 0 · -inf would be NaN
+        return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = arange(self._num_events, device=self.probs.device)
+        values = values.view(-1, *(1,) * len(self._batch_shape))
+        return values.expand(-1, *self._batch_shape) if expand else values
+
+
+class OneHotCategorical(Categorical):
+    """One of V categories, as a vector with a 1 at its place.
+
+    Args:    as torch.distributions.OneHotCategorical
+    Shapes:  probs, logits (..., V): batch_shape is (...), event_shape (V,)
+    """
+
+    support = "0 or 1"
+
+    def __init__(
+        self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(probs, logits, validate_args)
+        self._event_shape = type(self._batch_shape)((self._num_events,))
+
+    @property
+    def _by_number(self) -> Categorical:
+        name = "probs" if "probs" in self.__dict__ else "logits"
+        return Categorical(**{name: self.__dict__[name]}, validate_args=False)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    @property
+    def mode(self) -> Tensor:
+        return F.one_hot(self.probs.argmax(-1), self._num_events).to(self.probs.dtype)
+
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
+        return F.one_hot(self._by_number.sample(sample_shape), self._num_events).to(self.probs.dtype)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return self._by_number.log_prob(self._validate_sample(value).argmax(-1))
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        numbers = self._by_number.enumerate_support(expand)
+        return F.one_hot(numbers, self._num_events).to(self.probs.dtype)

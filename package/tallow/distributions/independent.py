@@ -1,0 +1,69 @@
+"""Independent: dims of a batch seen as one event."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tallow.distributions.distribution import Distribution, Shape
+from tallow.errors import ArgumentError
+from tallow.tensor import Tensor
+
+
+class Independent(Distribution):
+    """The last `reinterpreted_batch_ndims` dims of the batch are one event: their log_probs are summed.
+
+    Args:  as torch.distributions.Independent
+    """
+
+    parameters: ClassVar[dict[str, str]] = {}
+
+    def __init__(
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ) -> None:
+        batch, n = base_distribution.batch_shape, reinterpreted_batch_ndims
+        if n > len(batch):
+            raise ArgumentError(f"Independent: {n} dims of the batch, which has {len(batch)}")
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
+        split = len(batch) - n
+        super().__init__(batch[:split], (*batch[split:], *base_distribution.event_shape), validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        return self.base_dist.has_rsample
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.mean
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    @property
+    def mode(self) -> Tensor:
+        return self.base_dist.mode
+
+    def expand(self, batch_shape: Shape) -> Independent:
+        kept = len(self._event_shape) - len(self.base_dist.event_shape)
+        base = self.base_dist.expand((*batch_shape, *self._event_shape[:kept]))
+        return Independent(base, self.reinterpreted_batch_ndims, self._validate_args)
+
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return self.summed(self.base_dist.log_prob(value))
+
+    def entropy(self) -> Tensor:
+        return self.summed(self.base_dist.entropy())
+
+    def summed(self, x: Tensor) -> Tensor:
+        """The sum over the dims that are one event; they are the last ones of x."""
+        n = self.reinterpreted_batch_ndims
+        return x.sum(tuple(range(-n, 0))) if n else x
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"

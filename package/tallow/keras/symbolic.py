@@ -37,6 +37,8 @@ class KerasTensor:
 
     history: History
 
+    __array_ufunc__ = None  # so that numpy_array * tensor asks the tensor
+
     def __init__(self, shape: Sequence[int | None], dtype: Any = "float32", name: str | None = None) -> None:
         self.shape: Shape = tuple(shape)
         self.dtype = dtypes.as_dtype(dtype)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
-from tallow.errors import ArgumentError, ShapeError
-from tallow.keras import activations
+from tallow.errors import ArgumentError
+from tallow.keras.layers.affine import Affine, as_float
+from tallow.keras.layers.checks import known, positive, refuse_constraints
 from tallow.keras.layers.input_spec import InputSpec
-from tallow.keras.layers.layer import Layer, refuse_constraints
+from tallow.keras.layers.layer import Layer
 from tallow.keras.shapes import Shape
 from tallow.nn import functional as F
 from tallow.nn.functional.embedding import embedding
 from tallow.tensor import Tensor
 
 
-class Dense(Layer):
+class Dense(Affine):
     """activation(x · kernel + bias), along the last axis.
 
     Args:    as keras.layers.Dense
@@ -36,27 +37,16 @@ class Dense(Layer):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        refuse_constraints(self.name, kernel_constraint, bias_constraint)
+        super().__init__(
+            activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+            activity_regularizer, kernel_constraint, bias_constraint, **kwargs,
+        )  # fmt: skip
         self.units = positive(self.name, "units", units)
-        self.activation = activations.get(activation)
-        self.use_bias = use_bias
-        self.kernel_initializer = kernel_initializer
-        self.bias_initializer = bias_initializer
-        self.kernel_regularizer = kernel_regularizer
-        self.bias_regularizer = bias_regularizer
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: Shape) -> None:
         width = known(self.name, input_shape, -1)
-        self.kernel = self.add_weight(
-            (width, self.units), self.kernel_initializer, regularizer=self.kernel_regularizer, name="kernel"
-        )
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_weight(
-                (self.units,), self.bias_initializer, regularizer=self.bias_regularizer, name="bias"
-            )
+        self.add_kernel_and_bias((width, self.units), (self.units,))
         self.input_spec = InputSpec(min_ndim=2, axes={-1: width})
 
     def call(self, x: Tensor) -> Tensor:
@@ -122,24 +112,3 @@ class Embedding(Layer):
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape, self.output_dim)
-
-
-def as_float(x: Tensor, like: Tensor) -> Tensor:
-    """`x` in the dtype of the weights: images may be bytes, and counts integers."""
-    return x if x.dtype is like.dtype else x.to(like.dtype)
-
-
-def positive(layer: str, argument: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ArgumentError(f"{layer}: {argument} must be a positive integer, got {value!r}")
-    return value
-
-
-def known(layer: str, shape: Shape, axis: int) -> int:
-    """The size of an axis that weights depend on."""
-    if not -len(shape) <= axis < len(shape) or shape[axis] is None:
-        raise ShapeError(
-            f"{layer}: axis {axis} of the input's shape {tuple(shape)} must be known, for the weights depend on it",
-            mend="give keras.Input its size",
-        )
-    return int(shape[axis])  # type: ignore[arg-type]  # None was refused

@@ -14,6 +14,8 @@ import tallow as tl
 from tallow import dtypes
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError, TallowError
 from tallow.keras import initializers, regularizers
+from tallow.keras.config import floatx
+from tallow.keras.layers.checks import refuse_constraints
 from tallow.keras.layers.tracking import tracked
 from tallow.keras.layers.variable import Variable, make_variable
 from tallow.keras.naming import automatic_name, snake_case
@@ -55,6 +57,7 @@ class Layer(Module):
     input_spec: Any = None  # an InputSpec, or a list of them
 
     _call_parameters: frozenset[str] = frozenset()
+    _mask_parameters: tuple[str, ...] = ()  # `query_mask` of an argument `query`, and so on
     _infers_shape = False  # whether a subclass defines compute_output_shape
     _makes_mask = False  # whether a subclass defines compute_mask
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
@@ -63,7 +66,9 @@ class Layer(Module):
         super().__init_subclass__(**kwargs)
         own = cls.__dict__
         if "call" in own:
-            cls._call_parameters = frozenset(inspect.signature(own["call"]).parameters)
+            names = inspect.signature(own["call"]).parameters
+            cls._call_parameters = frozenset(names)
+            cls._mask_parameters = tuple(n for n in names if n.endswith("_mask") and n.removesuffix("_mask") in names)
         if "build" in own:
             cls.build = _marking_built(own["build"])  # type: ignore[method-assign]
         cls._infers_shape |= "compute_output_shape" in own
@@ -287,12 +292,21 @@ class Layer(Module):
             mask = masks_of(first)
             if mask is not None and "mask" in self._call_parameters:
                 kwargs["mask"] = mask
+        if self._mask_parameters:
+            self._add_masks(args, kwargs)
         result = super().__call__(*args, **kwargs)
         if self.activity_regularizer is not None:
             self.add_loss([self.activity_regularizer(part) for part in flatten(result)])
         if self._makes_mask or (mask is not None and self.supports_masking):
             set_masks(result, self.compute_mask(first, mask))
         return result
+
+    def _add_masks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """The masks of several arguments, for a `call` that takes them by name."""
+        given = inspect.signature(self.call).bind_partial(*args, **kwargs).arguments
+        for name in self._mask_parameters:
+            if given.get(name) is None:
+                kwargs[name] = masks_of(given.get(name.removesuffix("_mask")))
 
     def _convert(self, leaf: Any) -> Any:
         """Arrays as tensors, and floats in the layer's dtype."""
@@ -487,7 +501,7 @@ def _as_dtype(spec: Any) -> dtypes.dtype:
     if isinstance(spec, dict):  # a DTypePolicy of a file
         spec = spec["config"]["name"]
     if spec is None:
-        return dtypes.float32
+        spec = floatx()
     if isinstance(spec, str) and spec.startswith("mixed_"):
         raise ArgumentError(f"dtype={spec!r}: mixed precision is not supported", mend="use 'float32'")
     return next((d for d in dtypes.ALL if d.name == spec), None) or dtypes.as_dtype(spec)
@@ -508,13 +522,6 @@ def set_trainable(module: Module, value: bool) -> None:
         for parameter in module._parameters.values():
             if isinstance(parameter, Parameter):
                 parameter.requires_grad_(value)
-
-
-def refuse_constraints(layer: str, *constraints: Any) -> None:
-    if any(constraint is not None for constraint in constraints):
-        raise ArgumentError(
-            f"{layer}: constraints on weights are not supported", mend="leave them out, or use a regularizer"
-        )
 
 
 # -------------------------------------------------------------------------------------------------------------- masks

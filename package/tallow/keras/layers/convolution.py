@@ -1,0 +1,377 @@
+"""Convolutions in one and two dims.
+
+Letters: in, out channels; `kernel_size` and `spatial` stand for as many sizes as there are spatial dims.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.errors import ArgumentError
+from tallow.keras import activations
+from tallow.keras.layers.affine import Affine, as_float
+from tallow.keras.layers.checks import known, positive, refuse_constraints
+from tallow.keras.layers.input_spec import InputSpec
+from tallow.keras.layers.windows import (
+    Pads,
+    checked_format,
+    checked_padding,
+    from_first,
+    pad,
+    same_padding,
+    sizes,
+    spatial_of,
+    symmetric,
+    to_first,
+    window_count,
+    with_spatial,
+)
+from tallow.keras.shapes import Shape
+from tallow.nn import functional as F
+from tallow.tensor import Tensor
+
+# Activations that look at several elements; all others may come before the channels are turned around.
+ACROSS_ELEMENTS = (activations.softmax, activations.log_softmax, activations.glu)
+
+
+class _Convolution(Affine):
+    """What all convolutions share: windows, the turn of the channels, bias and activation."""
+
+    rank: int
+
+    def _set_windows(
+        self, kernel_size: Any, strides: Any, padding: Any, data_format: Any, dilation_rate: Any, *paddings: str
+    ) -> None:
+        self.kernel_size = sizes(self.name, "kernel_size", kernel_size, self.rank)
+        self.strides = sizes(self.name, "strides", strides, self.rank)
+        self.padding = checked_padding(self.name, padding, *paddings)
+        self.channels_last = checked_format(self.name, data_format)
+        self.dilation_rate = sizes(self.name, "dilation_rate", dilation_rate, self.rank)
+        self.reach = tuple((k - 1) * d + 1 for k, d in zip(self.kernel_size, self.dilation_rate, strict=True))
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ArgumentError(f"{self.name}: strides and dilation_rate exclude each other: one of them must be 1")
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def _channels(self, input_shape: Shape) -> int:
+        axis = -1 if self.channels_last else 1
+        width = known(self.name, input_shape, axis)
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: width})
+        return width
+
+    def _pads(self, x: Tensor) -> Pads:
+        if self.padding == "valid":
+            return [(0, 0)] * self.rank
+        if self.padding == "causal":
+            return [(self.reach[0] - 1, 0)]
+        return same_padding(x.shape[2:], self.reach, self.strides)
+
+    def _convolve(self, x: Tensor, weight: Tensor, bias: Tensor | None, groups: int) -> Tensor:
+        """Of tensors with their channels first."""
+        pads = self._pads(x)
+        both = symmetric(pads)
+        if both is None:
+            x, both = pad(x, pads), (0,) * self.rank
+        function = F.conv1d if self.rank == 1 else F.conv2d
+        return function(x, weight, bias, self.strides, both, self.dilation_rate, groups)
+
+    def _activated(self, y: Tensor, activation: activations.Activation) -> Tensor:
+        """The activation of a result with its channels first, and its channels where they belong."""
+        if activation in ACROSS_ELEMENTS:
+            return activation(from_first(y, self.channels_last))
+        return from_first(activation(y), self.channels_last)
+
+    def _window_counts(self, input_shape: Shape) -> list[int | None]:
+        spatial = zip(spatial_of(input_shape, self.channels_last), self.reach, self.strides, strict=True)
+        return [window_count(self.name, n, r, s, self.padding) for n, r, s in spatial]
+
+
+class _Conv(_Convolution):
+    """Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, filters);
+    kernel (*kernel_size, in / groups, filters)
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        groups: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+            activity_regularizer, kernel_constraint, bias_constraint, **kwargs,
+        )  # fmt: skip
+        further = ("causal",) if self.rank == 1 else ()
+        self._set_windows(kernel_size, strides, padding, data_format, dilation_rate, *further)
+        self.filters = positive(self.name, "filters", filters)
+        self.groups = positive(self.name, "groups", groups)
+        if self.filters % self.groups:
+            raise ArgumentError(f"{self.name}: filters={filters} must be a multiple of groups={groups}")
+
+    def build(self, input_shape: Shape) -> None:
+        width = self._channels(input_shape)
+        if width % self.groups:
+            raise ArgumentError(f"{self.name}: {width} input channels must be a multiple of groups={self.groups}")
+        shape = (*self.kernel_size, width // self.groups, self.filters)
+        self.add_kernel_and_bias(shape, (self.filters,))
+
+    def call(self, x: Tensor) -> Tensor:
+        x = to_first(as_float(x, self.kernel), self.channels_last)
+        weight = self.kernel.permute(self.rank + 1, self.rank, *range(self.rank))
+        return self._activated(self._convolve(x, weight, self.bias, self.groups), self.activation)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        return with_spatial(input_shape, self._window_counts(input_shape), self.filters, self.channels_last)
+
+
+class Conv1D(_Conv):
+    """A convolution along one dim, of sequences.
+
+    Args:    as keras.layers.Conv1D; padding may be "causal": no output sees a later input
+    Shapes:  x (batch, steps, in) -> (batch, new steps, filters);  kernel (kernel_size, in / groups, filters)
+    """
+
+    rank = 1
+
+
+class Conv2D(_Conv):
+    """A convolution over images.
+
+    Args:    as keras.layers.Conv2D
+    Shapes:  x (batch, height, width, in) -> (batch, new height, new width, filters);
+             kernel (height, width, in / groups, filters)
+    """
+
+    rank = 2
+
+
+class DepthwiseConv2D(_Convolution):
+    """A convolution of each channel by itself.
+
+    Args:    as keras.layers.DepthwiseConv2D; depth_multiplier: how many channels each gives
+    Shapes:  x (batch, height, width, in) -> (batch, new height, new width, in · depth_multiplier);
+             kernel (height, width, in, depth_multiplier)
+    """
+
+    rank = 2
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: str = "valid",
+        depth_multiplier: int = 1,
+        data_format: str | None = None,
+        dilation_rate: Any = (1, 1),
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            activation, use_bias, depthwise_initializer, bias_initializer, depthwise_regularizer, bias_regularizer,
+            activity_regularizer, depthwise_constraint, bias_constraint, **kwargs,
+        )  # fmt: skip
+        self._set_windows(kernel_size, strides, padding, data_format, dilation_rate)
+        self.depth_multiplier = positive(self.name, "depth_multiplier", depth_multiplier)
+
+    def build(self, input_shape: Shape) -> None:
+        width = self._channels(input_shape)
+        shape = (*self.kernel_size, width, self.depth_multiplier)
+        self.add_kernel_and_bias(shape, (width * self.depth_multiplier,))
+
+    def call(self, x: Tensor) -> Tensor:
+        x = to_first(as_float(x, self.kernel), self.channels_last)
+        y = self._convolve(x, depthwise_weight(self.kernel), self.bias, x.shape[1])
+        return self._activated(y, self.activation)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        width = known(self.name, input_shape, -1 if self.channels_last else 1) * self.depth_multiplier
+        return with_spatial(input_shape, self._window_counts(input_shape), width, self.channels_last)
+
+
+class SeparableConv2D(_Convolution):
+    """A depthwise convolution, and a map of the channels at each place.
+
+    Args:    as keras.layers.SeparableConv2D
+    Shapes:  x (batch, height, width, in) -> (batch, new height, new width, filters);
+             depthwise_kernel (height, width, in, depth_multiplier);
+             pointwise_kernel (1, 1, in · depth_multiplier, filters)
+    """
+
+    rank = 2
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = (1, 1),
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        pointwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            activation, use_bias, pointwise_initializer, bias_initializer, pointwise_regularizer, bias_regularizer,
+            activity_regularizer, pointwise_constraint, bias_constraint, **kwargs,
+        )  # fmt: skip
+        refuse_constraints(self.name, depthwise_constraint)
+        self._set_windows(kernel_size, strides, padding, data_format, dilation_rate)
+        self.filters = positive(self.name, "filters", filters)
+        self.depth_multiplier = positive(self.name, "depth_multiplier", depth_multiplier)
+        self.depthwise_initializer = depthwise_initializer
+        self.depthwise_regularizer = depthwise_regularizer
+
+    def build(self, input_shape: Shape) -> None:
+        width = self._channels(input_shape)
+        self.depthwise_kernel = self.add_weight(
+            (*self.kernel_size, width, self.depth_multiplier),
+            self.depthwise_initializer,
+            regularizer=self.depthwise_regularizer,
+            name="depthwise_kernel",
+        )
+        pointwise = (1, 1, width * self.depth_multiplier, self.filters)
+        self.pointwise_kernel = self.add_kernel(pointwise, "pointwise_kernel")
+        self.bias = self.add_bias((self.filters,))
+
+    def call(self, x: Tensor) -> Tensor:
+        x = to_first(as_float(x, self.depthwise_kernel), self.channels_last)
+        y = self._convolve(x, depthwise_weight(self.depthwise_kernel), None, x.shape[1])
+        return self._activated(F.conv2d(y, self.pointwise_kernel.permute(3, 2, 0, 1), self.bias), self.activation)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        return with_spatial(input_shape, self._window_counts(input_shape), self.filters, self.channels_last)
+
+
+class _ConvTranspose(_Conv):
+    """Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, filters);  kernel (*kernel_size, filters, in)"""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        output_padding: Any = None,
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, dilation_rate, 1, activation, use_bias,
+            kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer,
+            kernel_constraint, bias_constraint, **kwargs,
+        )  # fmt: skip
+        if self.padding == "causal":
+            raise ArgumentError(f"{self.name}: padding='causal'", mend="use 'valid' or 'same'")
+        self.output_padding = None
+        if output_padding is not None:
+            self.output_padding = sizes(self.name, "output_padding", output_padding, self.rank, 0)
+            if any(p >= s for p, s in zip(self.output_padding, self.strides, strict=True)):
+                raise ArgumentError(f"{self.name}: output_padding {output_padding} must be less than the strides")
+
+    def build(self, input_shape: Shape) -> None:
+        shape = (*self.kernel_size, self.filters, self._channels(input_shape))
+        self.add_kernel_and_bias(shape, (self.filters,))
+
+    def call(self, x: Tensor) -> Tensor:
+        x = to_first(as_float(x, self.kernel), self.channels_last)
+        weight = self.kernel.permute(self.rank + 1, self.rank, *range(self.rank))
+        function = F.conv_transpose1d if self.rank == 1 else F.conv_transpose2d
+        y = function(x, weight, None, self.strides, dilation=self.dilation_rate)
+        # All of the result, of which the padding of the convolution that this one turns around is cut off; where that
+        # reaches over the end, nothing was added there.
+        cuts = [self._cut(axis, n) for axis, n in enumerate(x.shape[2:])]
+        y = pad(y, [(-before, out + before - n) for (before, out), n in zip(cuts, y.shape[2:], strict=True)])
+        if self.bias is not None:
+            y = y + self.bias.reshape(-1, *[1] * self.rank)
+        return self._activated(y, self.activation)
+
+    def _cut(self, axis: int, size: int) -> tuple[int, int]:
+        """What is cut off before the result along an axis, and the length of the result."""
+        reach, out = self.reach[axis], self._length(size, axis)
+        if self.padding == "valid":
+            return 0, out
+        both = out - (size - 1) * self.strides[axis] + reach - 2  # of zeros around the input, stretched by the stride
+        return max(reach - 1 - (both + 1) // 2, 0), out
+
+    def _length(self, size: int, axis: int) -> int:
+        reach, stride = self.reach[axis], self.strides[axis]
+        if self.output_padding is None:
+            return size * stride + (max(reach - stride, 0) if self.padding == "valid" else 0)
+        padded = 2 * (reach // 2) if self.padding == "same" else 0
+        return (size - 1) * stride + reach - padded + self.output_padding[axis]
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        spatial = spatial_of(input_shape, self.channels_last)
+        lengths = [None if n is None else self._length(n, axis) for axis, n in enumerate(spatial)]
+        return with_spatial(input_shape, lengths, self.filters, self.channels_last)
+
+
+class Conv1DTranspose(_ConvTranspose):
+    """The adjoint of Conv1D: each input adds the kernel to the output, `strides` further each time.
+
+    Args:    as keras.layers.Conv1DTranspose
+    Shapes:  x (batch, steps, in) -> (batch, new steps, filters);  kernel (kernel_size, filters, in)
+    """
+
+    rank = 1
+
+
+class Conv2DTranspose(_ConvTranspose):
+    """The adjoint of Conv2D.
+
+    Args:    as keras.layers.Conv2DTranspose
+    Shapes:  x (batch, height, width, in) -> (batch, new height, new width, filters);
+             kernel (height, width, filters, in)
+    """
+
+    rank = 2
+
+
+def depthwise_weight(kernel: Tensor) -> Tensor:
+    """(*window, in, depth_multiplier) -> (in · depth_multiplier, 1, *window), as a convolution in groups takes it."""
+    rank = kernel.ndim - 2
+    weight = kernel.permute(rank, rank + 1, *range(rank))
+    return weight.reshape(-1, 1, *kernel.shape[:rank])

@@ -1,0 +1,192 @@
+"""Pooling in one and two dims, of windows and of all there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tallow as tl
+from tallow.keras.layers.input_spec import InputSpec
+from tallow.keras.layers.layer import Layer
+from tallow.keras.layers.windows import (
+    Pads,
+    channels_of,
+    checked_format,
+    checked_padding,
+    from_first,
+    pad,
+    same_padding,
+    sizes,
+    spatial_of,
+    symmetric,
+    to_first,
+    window_count,
+    with_spatial,
+)
+from tallow.keras.shapes import Shape
+from tallow.nn import functional as F
+from tallow.tensor import Tensor
+
+
+class _Pooling(Layer):
+    """Shapes:  x (batch, *spatial, channels) -> (batch, *windows, channels)"""
+
+    rank: int
+
+    def __init__(
+        self,
+        pool_size: Any = 2,
+        strides: Any = None,
+        padding: str = "valid",
+        data_format: str | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        self.pool_size = sizes(self.name, "pool_size", pool_size, self.rank)
+        self.strides = self.pool_size if strides is None else sizes(self.name, "strides", strides, self.rank)
+        self.padding = checked_padding(self.name, padding)
+        self.channels_last = checked_format(self.name, data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def call(self, x: Tensor) -> Tensor:
+        x = to_first(x, self.channels_last)
+        pads: Pads = [(0, 0)] * self.rank
+        if self.padding == "same":
+            pads = same_padding(x.shape[2:], self.pool_size, self.strides)
+        return from_first(self._pool(x, pads), self.channels_last)
+
+    def _pool(self, x: Tensor, pads: Pads) -> Tensor:
+        raise NotImplementedError
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        spatial = zip(spatial_of(input_shape, self.channels_last), self.pool_size, self.strides, strict=True)
+        counts = [window_count(self.name, n, k, s, self.padding) for n, k, s in spatial]
+        return with_spatial(input_shape, counts, channels_of(input_shape, self.channels_last), self.channels_last)
+
+
+class _MaxPooling(_Pooling):
+    def _pool(self, x: Tensor, pads: Pads) -> Tensor:
+        function = F.max_pool1d if self.rank == 1 else F.max_pool2d
+        both = symmetric(pads)
+        if both is None:
+            x, both = pad(x, pads, float("-inf")), (0,) * self.rank
+        return function(x, self.pool_size, self.strides, both)
+
+
+class _AveragePooling(_Pooling):
+    def _pool(self, x: Tensor, pads: Pads) -> Tensor:
+        """What is padded does not count."""
+        function = F.avg_pool1d if self.rank == 1 else F.avg_pool2d
+        both = symmetric(pads)
+        if both is not None:
+            return function(x, self.pool_size, self.strides, both, count_include_pad=False)
+        y = function(pad(x, pads), self.pool_size, self.strides)
+        real = tl.ones(1, 1, *x.shape[2:], dtype=x.dtype, device=x.device)
+        return y / function(pad(real, pads), self.pool_size, self.strides)
+
+
+class MaxPooling1D(_MaxPooling):
+    """The maximum of each window of steps.
+
+    Args:    as keras.layers.MaxPooling1D
+    Shapes:  x (batch, steps, features) -> (batch, windows, features)
+    """
+
+    rank = 1
+
+
+class MaxPooling2D(_MaxPooling):
+    """The maximum of each window of an image.
+
+    Args:    as keras.layers.MaxPooling2D
+    Shapes:  x (batch, height, width, channels) -> (batch, rows of windows, columns of windows, channels)
+    """
+
+    rank = 2
+
+
+class AveragePooling1D(_AveragePooling):
+    """The mean of each window of steps.
+
+    Args:    as keras.layers.AveragePooling1D
+    Shapes:  x (batch, steps, features) -> (batch, windows, features)
+    """
+
+    rank = 1
+
+
+class AveragePooling2D(_AveragePooling):
+    """The mean of each window of an image.
+
+    Args:    as keras.layers.AveragePooling2D
+    Shapes:  x (batch, height, width, channels) -> (batch, rows of windows, columns of windows, channels)
+    """
+
+    rank = 2
+
+
+class _GlobalPooling(Layer):
+    """Shapes:  x (batch, *spatial, channels) -> (batch, channels), or with ones between them if `keepdims`"""
+
+    rank: int
+
+    def __init__(self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.channels_last = checked_format(self.name, data_format)
+        self.keepdims = keepdims
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    @property
+    def _axes(self) -> tuple[int, ...]:
+        start = 1 if self.channels_last else 2
+        return tuple(range(start, start + self.rank))
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        channels = channels_of(input_shape, self.channels_last)
+        if self.keepdims:
+            return with_spatial(input_shape, [1] * self.rank, channels, self.channels_last)
+        return (input_shape[0], channels)
+
+
+class GlobalMaxPooling1D(_GlobalPooling):
+    """The maximum over all steps.  Shapes:  x (batch, steps, features) -> (batch, features)"""
+
+    rank = 1
+
+    def call(self, x: Tensor) -> Tensor:
+        return x.amax(self._axes, keepdim=self.keepdims)
+
+
+class GlobalMaxPooling2D(GlobalMaxPooling1D):
+    """The maximum over an image.  Shapes:  x (batch, height, width, channels) -> (batch, channels)"""
+
+    rank = 2
+
+
+class GlobalAveragePooling1D(_GlobalPooling):
+    """The mean over all steps; with a mask, over those that count.
+
+    Shapes:  x (batch, steps, features) -> (batch, features)
+    """
+
+    rank = 1
+    supports_masking = True
+
+    def call(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        if mask is None:
+            return x.mean(self._axes, keepdim=self.keepdims)
+        weight = mask.to(x.dtype)[..., None] if self.channels_last else mask.to(x.dtype)[:, None]
+        total = weight.sum(self._axes, keepdim=self.keepdims)
+        return (x * weight).sum(self._axes, keepdim=self.keepdims) / total
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> None:
+        return None
+
+
+class GlobalAveragePooling2D(_GlobalPooling):
+    """The mean over an image.  Shapes:  x (batch, height, width, channels) -> (batch, channels)"""
+
+    rank = 2
+
+    def call(self, x: Tensor) -> Tensor:
+        return x.mean(self._axes, keepdim=self.keepdims)

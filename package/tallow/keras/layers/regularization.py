@@ -1,0 +1,126 @@
+"""Layers that act in training only, and penalties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tallow as tl
+from tallow.errors import ArgumentError
+from tallow.keras import regularizers
+from tallow.keras.layers.activation import Elementwise
+from tallow.keras.layers.input_spec import InputSpec
+from tallow.nn import functional as F
+from tallow.random import Generator
+from tallow.tensor import Tensor
+
+
+class _Noisy(Elementwise):
+    """What draws random numbers: from tallow's default generator, or with a seed from one of its own."""
+
+    def __init__(self, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.seed = seed
+        self._generator = None if seed is None else Generator().manual_seed(seed)
+
+    def _drop(self, x: Tensor, rate: float, shape: Sequence[int]) -> Tensor:
+        """Zero with probability `rate`, one decision for each element of `shape`, which broadcasts to that of x."""
+        if tuple(shape) == tuple(x.shape) and self._generator is None:
+            return F.dropout(x, rate)
+        keep = tl.rand(*shape, generator=self._generator, dtype=x.dtype, device=x.device) >= rate
+        return x * keep.to(x.dtype) / (1 - rate)
+
+
+class Dropout(_Noisy):
+    """In training, zeros in the place of a part of the elements, the others divided by what is kept.
+
+    Args:
+        rate: the probability of a zero, from 0 to 1.
+        noise_shape: one decision for each element of this shape, which broadcasts; None takes the input's size.
+
+    Source:  Hinton et al. 2012, arXiv:1207.0580
+    """
+
+    def __init__(
+        self, rate: float, noise_shape: Sequence[int | None] | None = None, seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(seed, **kwargs)
+        self.rate = checked_rate(self.name, rate)
+        self.noise_shape = None if noise_shape is None else tuple(noise_shape)
+
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
+        if not training or not self.rate:
+            return x
+        if self.rate == 1:
+            return x * 0
+        noise = self.noise_shape or (None,) * x.ndim
+        return self._drop(x, self.rate, [n if m is None else m for n, m in zip(x.shape, noise, strict=True)])
+
+
+class SpatialDropout1D(_Noisy):
+    """Dropout of whole features.  Shapes:  x (batch, steps, features)"""
+
+    rank = 1
+
+    def __init__(
+        self, rate: float, seed: int | None = None, name: str | None = None, dtype: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(seed, name=name, dtype=dtype, **kwargs)
+        self.rate = checked_rate(self.name, rate)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
+        if not training or not self.rate:
+            return x
+        return self._drop(x, self.rate, (x.shape[0], *[1] * self.rank, x.shape[-1]))
+
+
+class SpatialDropout2D(SpatialDropout1D):
+    """Dropout of whole channels.  Shapes:  x (batch, height, width, channels)"""
+
+    rank = 2
+
+
+class GaussianNoise(_Noisy):
+    """In training, x plus noise from N(0, stddev²)."""
+
+    def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(seed, **kwargs)
+        if not stddev >= 0:
+            raise ArgumentError(f"{self.name}: stddev must be at least 0, got {stddev!r}")
+        self.stddev = stddev
+
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
+        if not training or not self.stddev:
+            return x
+        return x + self.stddev * tl.randn(*x.shape, generator=self._generator, dtype=x.dtype, device=x.device)
+
+
+class GaussianDropout(_Noisy):
+    """In training, x times noise from N(1, rate / (1 - rate)).  Source: Srivastava et al. 2014"""
+
+    def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(seed, **kwargs)
+        self.rate = checked_rate(self.name, rate, below=1.0)
+
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
+        if not training or not self.rate:
+            return x
+        deviation = (self.rate / (1 - self.rate)) ** 0.5
+        return x * (1 + deviation * tl.randn(*x.shape, generator=self._generator, dtype=x.dtype, device=x.device))
+
+
+class ActivityRegularization(Elementwise):
+    """x itself, whose l1 and l2 norms are added to the loss."""
+
+    def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **kwargs)
+
+    def call(self, x: Tensor) -> Tensor:
+        return x
+
+
+def checked_rate(layer: str, rate: Any, below: float = float("inf")) -> float:
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1 or rate >= below:
+        raise ArgumentError(f"{layer}: rate must be from 0 to 1, got {rate!r}")
+    return float(rate)

@@ -1,0 +1,159 @@
+"""Layers around layers: both directions of a sequence, each step of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tallow as tl
+from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.keras.layers.layer import Layer
+from tallow.keras.layers.recurrent import Recurrent
+from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
+from tallow.keras.shapes import Shape
+from tallow.tensor import Tensor
+
+MERGES = ("concat", "sum", "mul", "ave", None)
+
+
+class Bidirectional(Layer):
+    """A recurrent layer, and one like it that goes the other way.
+
+    Args:
+        layer: it becomes the forward one; its copy, with weights of its own, goes backward.
+        merge_mode: "concat", "sum", "mul" or "ave" of both outputs; None gives both.
+        backward_layer: another backward layer, which must go backwards.
+
+    Shapes:  as those of the layer, with 2 U features for "concat"; states of the forward layer come first
+    """
+
+    def __init__(
+        self,
+        layer: Any,
+        merge_mode: str | None = "concat",
+        weights: Any = None,
+        backward_layer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        if not isinstance(layer, Recurrent):
+            raise ArgumentTypeError(f"Bidirectional: {layer!r:.100} is not a recurrent layer", mend="wrap an LSTM, say")
+        super().__init__(**kwargs)
+        if merge_mode not in MERGES:
+            raise ArgumentError(f"{self.name}: merge_mode={merge_mode!r}", mend=f"use one of {MERGES}")
+        self.merge_mode = merge_mode
+        self.forward_layer = _copy(layer, f"forward_{layer.name}", layer.go_backwards)
+        if backward_layer is None:
+            backward_layer = _copy(layer, f"backward_{layer.name}", not layer.go_backwards)
+        self.backward_layer = backward_layer
+        if self.backward_layer.go_backwards == self.forward_layer.go_backwards:
+            raise ArgumentError(f"{self.name}: both layers go the same way", mend="set go_backwards of one")
+        for name in ("return_sequences", "return_state", "stateful"):
+            if getattr(self.backward_layer, name) != getattr(layer, name):
+                raise ArgumentError(f"{self.name}: the layers differ in {name}")
+        self.return_sequences = layer.return_sequences
+        self.return_state = layer.return_state
+        self.supports_masking = True
+        self.first_weights = weights
+
+    def build(self, sequences_shape: Shape, initial_state_shape: Any = None) -> None:
+        self.forward_layer.build(sequences_shape)
+        self.backward_layer.build(sequences_shape)
+        if self.first_weights is not None:
+            self.built = True
+            self.set_weights(self.first_weights)
+
+    def call(
+        self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None, training: bool = False
+    ) -> Any:
+        half = self.forward_layer.state_count
+        states = (None, None) if initial_state is None else (initial_state[:half], initial_state[half:])
+        ways = zip((self.forward_layer, self.backward_layer), states, strict=True)
+        there, back = (_parts(layer(sequences, initial_state=state, mask=mask)) for layer, state in ways)
+        y, y_back = there[0], back[0]
+        if self.return_sequences:
+            y_back = y_back.flip(1)
+        result = self._merged(y, y_back)
+        if not self.return_state:
+            return result
+        results = result if isinstance(result, tuple) else (result,)
+        return (*results, *there[1:], *back[1:])
+
+    def _merged(self, y: Tensor, y_back: Tensor) -> Any:
+        if self.merge_mode is None:
+            return y, y_back
+        if self.merge_mode == "concat":
+            return tl.cat([y, y_back], -1)
+        if self.merge_mode == "mul":
+            return y * y_back
+        return y + y_back if self.merge_mode == "sum" else (y + y_back) / 2
+
+    def reset_states(self) -> None:
+        """Start the next batch from zeros."""
+        self.forward_layer.reset_states()
+        self.backward_layer.reset_states()
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        mask = previous_mask if self.return_sequences else None
+        outputs = (mask, mask) if self.merge_mode is None else (mask,)
+        states = [None] * 2 * self.forward_layer.state_count if self.return_state else []
+        whole = (*outputs, *states)
+        return whole if len(whole) > 1 else mask
+
+    def compute_output_shape(self, sequences_shape: Shape, initial_state_shape: Any = None) -> Any:
+        shapes = self.forward_layer.compute_output_shape(sequences_shape)
+        shape, *states = shapes if self.return_state else (shapes,)
+        outputs: tuple[Shape, ...] = (shape,)
+        if self.merge_mode == "concat":
+            outputs = ((*shape[:-1], 2 * self.forward_layer.units),)
+        elif self.merge_mode is None:
+            outputs = (shape, shape)
+        whole = (*outputs, *states, *states)
+        return whole if len(whole) > 1 else outputs[0]
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        # The layer as it was given, whose name the two are made of.
+        config["layer"] = serialize_keras_object(self._made_with[0][0] if self._made_with[0] else self._layer_given())
+        return config
+
+    def _layer_given(self) -> Any:
+        return self._made_with[1]["layer"]
+
+
+class TimeDistributed(Layer):
+    """A layer for each step of a sequence, with the same weights.
+
+    Shapes:  x (N, T, ...) -> (N, T, what the layer makes of ...)
+    """
+
+    def __init__(self, layer: Any, **kwargs: Any) -> None:
+        if not isinstance(layer, Layer):
+            raise ArgumentTypeError(f"TimeDistributed: {layer!r:.100} is not a layer")
+        super().__init__(**kwargs)
+        self.layer = layer
+        self.supports_masking = True
+
+    def build(self, input_shape: Shape) -> None:
+        if len(input_shape) < 3:
+            raise ArgumentError(f"{self.name}: expected 3 dims at least, got shape {input_shape}")
+        if not self.layer.built:
+            self.layer.build((input_shape[0], *input_shape[2:]))
+
+    def call(self, x: Tensor, training: bool = False, mask: Tensor | None = None) -> Tensor:
+        batch, steps = x.shape[:2]
+        y = self.layer(x.reshape(batch * steps, *x.shape[2:]))
+        return y.reshape(batch, steps, *y.shape[1:])
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        shape = self.layer.compute_output_shape((input_shape[0], *input_shape[2:]))
+        return (shape[0], input_shape[1], *shape[1:])
+
+
+def _parts(result: Any) -> Sequence[Any]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _copy(layer: Recurrent, name: str, go_backwards: bool) -> Any:
+    config = serialize_keras_object(layer)
+    config["config"] |= {"name": name, "go_backwards": go_backwards}
+    return deserialize_keras_object(config)

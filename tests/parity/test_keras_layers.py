@@ -1,0 +1,297 @@
+"""The layers of tallow.keras against Keras: equal weights give equal outputs, shapes and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.keras_reference import KERAS_WARNS, keras
+
+import tallow as tl
+from tallow import keras as ours
+
+pytestmark = pytest.mark.filterwarnings(KERAS_WARNS)
+
+TOLERANCE = {"rtol": 2e-4, "atol": 2e-5}  # float32 sums in another order
+
+VECTORS = (4, 6)
+STEPS = (3, 7, 4)
+IMAGES = (2, 9, 8, 4)
+
+# A layer's name, its arguments, and the shapes of its inputs.
+CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
+    ("Dense", {"units": 5, "activation": "relu"}, [VECTORS]),
+    ("Dense", {"units": 5, "use_bias": False}, [STEPS]),
+    *[("Conv1D", {"filters": 6, "kernel_size": 3, "padding": p, "strides": s}, [STEPS])
+      for p in ("valid", "same", "causal") for s in (1, 2)],
+    ("Conv1D", {"filters": 6, "kernel_size": 2, "dilation_rate": 2, "padding": "causal"}, [STEPS]),
+    ("Conv1D", {"filters": 6, "kernel_size": 4, "groups": 2, "padding": "same", "activation": "softmax"}, [STEPS]),
+    *[("Conv2D", {"filters": 6, "kernel_size": k, "padding": p, "strides": s}, [IMAGES])
+      for k in (3, (2, 4)) for p in ("valid", "same") for s in (1, 2, (3, 2))],
+    ("Conv2D", {"filters": 6, "kernel_size": 3, "dilation_rate": 2, "padding": "same"}, [IMAGES]),
+    ("Conv2D", {"filters": 6, "kernel_size": 3, "groups": 2, "activation": "tanh"}, [IMAGES]),
+    *[("DepthwiseConv2D", {"kernel_size": 3, "padding": p, "strides": s, "depth_multiplier": m}, [IMAGES])
+      for p in ("valid", "same") for s in (1, 2) for m in (1, 2)],
+    ("SeparableConv2D", {"filters": 5, "kernel_size": 3, "padding": "same", "depth_multiplier": 2}, [IMAGES]),
+    *[("Conv2DTranspose", {"filters": 5, "kernel_size": k, "padding": p, "strides": s}, [IMAGES])
+      for k in (2, 3, 5) for p in ("valid", "same") for s in (1, 2, 3)],
+    *[("Conv2DTranspose", {"filters": 5, "kernel_size": k, "padding": p, "strides": 2, "output_padding": 1}, [IMAGES])
+      for k in (3, 4) for p in ("valid", "same")],
+    *[("Conv1DTranspose", {"filters": 5, "kernel_size": 3, "padding": p, "strides": 2}, [STEPS])
+      for p in ("valid", "same")],
+    *[("MaxPooling2D", {"pool_size": k, "padding": p, "strides": s}, [IMAGES])
+      for k in (2, 3) for p in ("valid", "same") for s in (None, 1, 2)],
+    # Where one side is padded more than the other, Keras on PyTorch repeats the edge; see tests/unit/test_keras_layers.
+    *[("AveragePooling2D", {"pool_size": k, "padding": p, "strides": s}, [IMAGES])
+      for k, p, s in ((2, "valid", None), (3, "valid", 2), (3, "same", 1))],
+    *[(f"{kind}Pooling1D", {"pool_size": 3, "padding": p, "strides": s}, [STEPS])
+      for kind in ("Max", "Average") for p in ("valid", "same") for s in (None, 2)],
+    *[(f"Global{kind}Pooling{d}D", {"keepdims": k}, [STEPS if d == 1 else IMAGES])
+      for kind in ("Max", "Average") for d in (1, 2) for k in (False, True)],
+    ("Flatten", {}, [IMAGES]),
+    ("Reshape", {"target_shape": (2, -1)}, [IMAGES]),
+    ("Permute", {"dims": (3, 1, 2)}, [IMAGES]),
+    ("RepeatVector", {"n": 3}, [VECTORS]),
+    ("ZeroPadding1D", {"padding": (1, 2)}, [STEPS]),
+    ("ZeroPadding2D", {"padding": ((1, 0), (2, 3))}, [IMAGES]),
+    ("Cropping1D", {"cropping": (1, 2)}, [STEPS]),
+    ("Cropping2D", {"cropping": ((1, 0), (2, 3))}, [IMAGES]),
+    ("UpSampling1D", {"size": 3}, [STEPS]),
+    ("UpSampling2D", {"size": (2, 3)}, [IMAGES]),
+    ("UpSampling2D", {"size": (2, 3), "interpolation": "bilinear"}, [IMAGES]),
+    *[("BatchNormalization", {"axis": a, "scale": s}, [shape])
+      for shape in (VECTORS, STEPS, IMAGES) for a in (-1, 1) for s in (True, False)],
+    ("LayerNormalization", {}, [STEPS]),
+    ("LayerNormalization", {"axis": [1, 2], "center": False}, [STEPS]),
+    ("GroupNormalization", {"groups": 2}, [IMAGES]),
+    ("GroupNormalization", {"groups": -1}, [IMAGES]),
+    ("RMSNormalization", {}, [STEPS]),
+    ("UnitNormalization", {}, [STEPS]),
+    ("Rescaling", {"scale": 0.5, "offset": -1.0}, [IMAGES]),
+    ("Normalization", {"mean": [1.0, 2.0, 3.0, 4.0], "variance": [1.0, 4.0, 9.0, 0.25]}, [STEPS]),
+    ("Normalization", {"mean": 1.5, "variance": 4.0, "axis": None, "invert": True}, [STEPS]),
+    *[("Activation", {"activation": a}, [STEPS]) for a in (
+        "relu", "softmax", "elu", "selu", "softplus", "softsign", "sigmoid", "tanh", "exponential", "hard_sigmoid",
+        "silu", "gelu", "linear", "mish", "log_softmax", "leaky_relu", "relu6", "celu", "hard_silu", "log_sigmoid",
+        "swish", "hard_tanh", "tanh_shrink", "soft_shrink", "hard_shrink", "squareplus", "glu")],
+    ("ReLU", {"max_value": 1.0, "negative_slope": 0.1, "threshold": 0.2}, [STEPS]),
+    ("LeakyReLU", {}, [STEPS]),
+    ("Softmax", {"axis": 1}, [STEPS]),
+    ("Softmax", {"axis": (1, 2)}, [STEPS]),
+    ("ELU", {"alpha": 0.5}, [STEPS]),
+    ("PReLU", {"alpha_initializer": "glorot_uniform"}, [STEPS]),
+    ("PReLU", {"shared_axes": [1, 2]}, [IMAGES]),
+    *[(name, {}, [STEPS, STEPS, STEPS]) for name in ("Add", "Multiply", "Average", "Maximum", "Minimum")],
+    ("Subtract", {}, [STEPS, STEPS]),
+    ("Add", {}, [STEPS, (3, 1, 4)]),
+    ("Concatenate", {}, [STEPS, (3, 7, 2)]),
+    ("Concatenate", {"axis": 1}, [STEPS, (3, 2, 4)]),
+    ("Dot", {"axes": 1}, [VECTORS, VECTORS]),
+    ("Dot", {"axes": 2, "normalize": True}, [STEPS, (3, 5, 4)]),
+    ("Dot", {"axes": (2, 1)}, [STEPS, (3, 4, 5)]),
+    *[(name, {"units": 5, "return_sequences": s, "go_backwards": b}, [STEPS])
+      for name in ("SimpleRNN", "LSTM", "GRU") for s in (False, True) for b in (False, True)],
+    ("SimpleRNN", {"units": 5, "activation": "relu", "use_bias": False}, [STEPS]),
+    ("SimpleRNN", {"units": 5, "activation": "sigmoid"}, [STEPS]),
+    ("LSTM", {"units": 5, "use_bias": False}, [STEPS]),
+    ("LSTM", {"units": 5, "activation": "relu", "recurrent_activation": "hard_sigmoid"}, [STEPS]),
+    ("GRU", {"units": 5, "use_bias": False}, [STEPS]),
+    ("GRU", {"units": 5, "reset_after": False, "return_sequences": True}, [STEPS]),
+    ("GRU", {"units": 5, "activation": "relu"}, [STEPS]),
+]  # fmt: skip
+
+
+def values(shape: tuple[int, ...], seed: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def as_list(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, list | tuple) else [result]
+
+
+def agree(
+    theirs: Any, mine: Any, arrays: list[np.ndarray[Any, Any]], call: Callable[..., Any], training: bool = False
+) -> None:
+    """Give both layers equal weights, call both by `call(layer, tensors)`, and compare results and gradients."""
+    xs = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
+    call(theirs, xs)  # builds
+    for index, weight in enumerate(theirs.weights):
+        weight.assign(0.5 * values(tuple(weight.shape), 100 + index) + (1.0 if "variance" in weight.path else 0.0))
+        if "variance" in weight.path:
+            weight.assign(np.abs(weight.numpy()) + 0.1)
+    ys = [tl.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
+    call(mine, ys)
+    assert [tuple(w.shape) for w in mine.weights] == [tuple(w.shape) for w in theirs.weights]
+    assert [w.name for w in mine.weights] == [w.name for w in theirs.weights]
+    assert len(mine.trainable_weights) == len(theirs.trainable_weights)
+    mine.set_weights(theirs.get_weights())
+    expected, found = as_list(call(theirs, xs)), as_list(call(mine, ys))
+    assert len(expected) == len(found)
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_allclose(other.numpy(force=True), one.detach().numpy(), **TOLERANCE)
+    cotangents = [values(tuple(one.shape), 7 + i) for i, one in enumerate(expected)]
+    sum((one * torch.tensor(c)).sum() for one, c in zip(expected, cotangents, strict=True)).backward()
+    total: Any = sum((other * tl.tensor(c)).sum() for other, c in zip(found, cotangents, strict=True))
+    total.backward()
+    pairs = [(x.grad, y.grad) for x, y in zip(xs, ys, strict=True) if x.requires_grad]
+    pairs += [(w.value.grad, m.grad) for w, m in zip(theirs.trainable_weights, mine.trainable_weights, strict=True)]
+    for one, other in pairs:
+        if one is None:
+            assert other is None or not other.numpy(force=True).any()
+            continue
+        np.testing.assert_allclose(other.numpy(force=True), one.numpy(), rtol=1e-3, atol=2e-4)
+
+
+def plain_call(layer: Any, tensors: list[Any]) -> Any:
+    return layer(tensors if len(tensors) > 1 else tensors[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shapes"), CASES, ids=lambda v: str(v) if not isinstance(v, list) else ""
+)
+def test_layer(name: str, arguments: dict[str, Any], shapes: list[tuple[int, ...]]) -> None:
+    theirs, mine = getattr(keras.layers, name)(**arguments), getattr(ours.layers, name)(**arguments)
+    agree(theirs, mine, [values(shape, i) for i, shape in enumerate(shapes)], plain_call)
+    inputs = [keras.Input(shape[1:]) for shape in shapes], [ours.Input(shape[1:]) for shape in shapes]
+    assert plain_call(mine, inputs[1]).shape == plain_call(theirs, inputs[0]).shape
+    again = getattr(ours.layers, name).from_config(mine.get_config())
+    assert plain_call(again, inputs[1]).shape == plain_call(theirs, inputs[0]).shape
+
+
+@pytest.mark.parametrize("name", [name for name, _, shapes in CASES if "Conv" in name and shapes == [IMAGES]])
+def test_unknown_sizes_stay_unknown(name: str) -> None:
+    arguments = next(arguments for found, arguments, _ in CASES if found == name)
+    shape = (None, None, 4)
+    theirs = getattr(keras.layers, name)(**arguments)(keras.Input(shape))
+    assert getattr(ours.layers, name)(**arguments)(ours.Input(shape)).shape == theirs.shape
+
+
+@pytest.mark.parametrize("shape", [VECTORS, STEPS, IMAGES])
+def test_batch_normalization_in_training(shape: tuple[int, ...]) -> None:
+    theirs, mine = keras.layers.BatchNormalization(), ours.layers.BatchNormalization()
+    x = 2 * values(shape, 3) + 1
+    agree(theirs, mine, [x], lambda layer, xs: layer(xs[0], training=True))
+    for one, other in zip(theirs.get_weights(), mine.get_weights(), strict=True):
+        np.testing.assert_allclose(other, one, **TOLERANCE)
+    assert not np.allclose(mine.moving_mean.numpy(), 0)
+
+
+MASKS = {
+    "behind": [[1, 1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1], [1, 1, 0, 0, 0, 0, 0]],
+    "before": [[0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0, 1]],
+    "gaps": [[0, 1, 0, 1, 1, 0, 0], [1, 0, 0, 0, 1, 0, 1], [1, 1, 1, 1, 1, 1, 1]],
+    "none left": [[0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1], [0, 1, 0, 0, 0, 0, 0]],
+}
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize("name", ["SimpleRNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("activation", ["tanh", "softsign"])
+def test_recurrent_layer_with_a_mask(name: str, mask: list[list[int]], backwards: bool, activation: str) -> None:
+    arguments = {"units": 5, "return_sequences": True, "return_state": True, "go_backwards": backwards}
+    arguments["activation"] = activation
+    theirs, mine = getattr(keras.layers, name)(**arguments), getattr(ours.layers, name)(**arguments)
+
+    def call(layer: Any, tensors: list[Any]) -> Any:
+        make = torch.tensor if isinstance(tensors[0], torch.Tensor) else tl.tensor
+        return layer(tensors[0], mask=make(np.array(mask, bool)))
+
+    agree(theirs, mine, [values(STEPS, 1)], call)
+
+
+@pytest.mark.parametrize("name", ["SimpleRNN", "LSTM", "GRU"])
+def test_recurrent_layer_from_a_state(name: str) -> None:
+    arguments = {"units": 5, "return_state": True}
+    count = 2 if name == "LSTM" else 1
+    theirs, mine = getattr(keras.layers, name)(**arguments), getattr(ours.layers, name)(**arguments)
+    arrays = [values(STEPS, 1), *(values((3, 5), 2 + i) for i in range(count))]
+    agree(theirs, mine, arrays, lambda layer, xs: layer(xs[0], initial_state=xs[1:]))
+
+
+@pytest.mark.parametrize("merge_mode", ["concat", "sum", "mul", "ave", None])
+@pytest.mark.parametrize("name", ["SimpleRNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("sequences", [False, True])
+def test_bidirectional(name: str, merge_mode: str | None, sequences: bool) -> None:
+    def make(library: Any) -> Any:
+        layer = getattr(library.layers, name)(5, return_sequences=sequences, return_state=sequences)
+        return library.layers.Bidirectional(layer, merge_mode=merge_mode)
+
+    theirs, mine = make(keras), make(ours)
+    agree(theirs, mine, [values(STEPS, 1)], plain_call)
+    expected, found = as_list(theirs(keras.Input((7, 4)))), as_list(mine(ours.Input((7, 4))))
+    assert [tuple(t.shape) for t in found] == [tuple(t.shape) for t in expected]
+
+
+def test_time_distributed() -> None:
+    theirs = keras.layers.TimeDistributed(keras.layers.Conv2D(3, 2))
+    mine = ours.layers.TimeDistributed(ours.layers.Conv2D(3, 2))
+    agree(theirs, mine, [values((2, 3, 5, 6, 2), 1)], plain_call)
+    assert mine(ours.Input((3, 5, 6, 2))).shape == theirs(keras.Input((3, 5, 6, 2))).shape
+
+
+def test_embedding() -> None:
+    theirs, mine = keras.layers.Embedding(10, 4), ours.layers.Embedding(10, 4)
+    agree(theirs, mine, [np.array([[1, 2, 9], [0, 0, 3]])], plain_call)
+
+
+def test_masks_travel_from_an_embedding() -> None:
+    indices = np.array([[1, 2, 0, 0], [3, 0, 0, 0], [4, 5, 6, 7]])
+
+    def make(library: Any) -> Any:
+        layers = library.layers
+        return library.Sequential(
+            [
+                layers.Embedding(10, 4, mask_zero=True),
+                layers.Dropout(0.5),
+                layers.LSTM(5, return_sequences=True),
+                layers.Bidirectional(layers.GRU(3, return_sequences=True)),
+                layers.TimeDistributed(layers.Dense(4)),
+                layers.GlobalAveragePooling1D(),
+            ]
+        )
+
+    agree(make(keras), make(ours), [indices], plain_call)
+
+
+ATTENTION: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({}, {}),
+    ({"value_dim": 3}, {}),
+    ({"output_shape": 5, "use_bias": False}, {}),
+    ({}, {"use_causal_mask": True}),
+    ({}, {"return_attention_scores": True}),
+    ({}, {"attention_mask": True}),
+    ({}, {"attention_mask": True, "use_causal_mask": True, "return_attention_scores": True}),
+]
+
+
+@pytest.mark.parametrize(("arguments", "options"), ATTENTION)
+def test_multi_head_attention(arguments: dict[str, Any], options: dict[str, Any]) -> None:
+    layers = [library.layers.MultiHeadAttention(2, 4, **arguments) for library in (keras, ours)]
+    mask = np.random.default_rng(0).random((3, 7, 5)) > 0.4
+    mask[:, :, 0] = True  # a query that sees no key has no defined result: Keras has two, by the path it takes
+
+    def call(layer: Any, tensors: list[Any]) -> Any:
+        make = torch.tensor if isinstance(tensors[0], torch.Tensor) else tl.tensor
+        given = {**options, "attention_mask": make(mask)} if "attention_mask" in options else options
+        return layer(*tensors, **given)
+
+    agree(layers[0], layers[1], [values((3, 7, 6), 1), values((3, 5, 6), 2), values((3, 5, 8), 3)], call)
+
+
+def test_attention_sees_the_masks_of_its_arguments() -> None:
+    indices = np.array([[1, 2, 0, 0], [3, 0, 0, 0], [4, 5, 6, 7]])
+
+    def make(library: Any) -> Any:
+        x = library.Input((4,), dtype="int32")
+        y = library.layers.Embedding(10, 6, mask_zero=True)(x)
+        return library.Model(x, library.layers.MultiHeadAttention(2, 4)(y, y))
+
+    def call(model: Any, tensors: list[Any]) -> Any:
+        y = model(tensors[0])
+        return y[:, :1]  # the others are padding of some sequence: queries that see no key
+
+    agree(make(keras), make(ours), [indices], call)

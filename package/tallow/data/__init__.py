@@ -23,6 +23,16 @@ from tallow.data.sampler import (
 from tallow.data.worker_info import WorkerInfo, get_worker_info
 from tallow.names import names_of
 
+LATER = {  # what opens files is imported when it is first asked for
+    "CIFAR10": "tallow.data.cifar:CIFAR10",
+    "CSVDataset": "tallow.data.tables:CSVDataset",
+    "FashionMNIST": "tallow.data.mnist:FashionMNIST",
+    "MNIST": "tallow.data.mnist:MNIST",
+    "NPZDataset": "tallow.data.tables:NPZDataset",
+    "TinyStories": "tallow.data.stories:TinyStories",
+    "TokenBlocks": "tallow.data.stories:TokenBlocks",
+}
+
 __all__ = [
     "BatchSampler",
     "ChainDataset",
@@ -44,5 +54,6 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+__all__ += list(LATER)
 
-__getattr__, __dir__ = names_of(__name__)
+__getattr__, __dir__ = names_of(__name__, later=LATER)

@@ -86,7 +86,9 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
 
-    def __getitems__(self, indices: Sequence[int]) -> Samples[tuple[Tensor, ...]]:
+    def __getitems__(self, indices: Sequence[int]) -> Sequence[tuple[Tensor, ...]]:
+        if type(self).__getitem__ is not TensorDataset.__getitem__:  # PyTorch's is asked for each sample
+            return [self[index] for index in indices]
         return Samples(self, indices, self._rows)
 
     def _rows(self, indices: Sequence[int]) -> list[Tensor]:

@@ -16,6 +16,7 @@ ported code keep working:
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
     ├── MissingNameError    AttributeError    a name of PyTorch's that tallow does not have
     ├── MissingModuleError  ModuleNotFoundError  a module of PyTorch's that tallow does not have
+    ├── MissingPackageError ImportError       a package of an extra that is not installed
     ├── KernelUnavailable   RuntimeError      no kernel takes these arguments
     ├── WorkerError         RuntimeError      a worker process that died, or took too long
     ├── DatasetError        RuntimeError      data that is missing, truncated or malformed; a ValueError as well
@@ -83,6 +84,19 @@ class MissingNameError(TallowError, AttributeError):
 
 class MissingModuleError(TallowError, ModuleNotFoundError):
     """A module of PyTorch's that tallow does not have."""
+
+
+class MissingPackageError(TallowError, ImportError):
+    """A package of an extra that is not installed.
+
+    Args:
+        package: as it is imported.
+        what: what needs it.
+        extra: of tallow, that brings it.
+    """
+
+    def __init__(self, package: str, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the package {package}", mend=f'install it: pip install "tallow[{extra}]"')
 
 
 class KernelUnavailable(TallowError, RuntimeError):

@@ -49,7 +49,7 @@ LAYERS = (
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
 # Packages of the extras, which a user may lack; they are imported where they are used.
-OPTIONAL = {"huggingface_hub", "matplotlib", "pooch", "soundfile", "soxr"}
+OPTIONAL = {"huggingface_hub", "jinja2", "matplotlib", "pooch", "soundfile", "soxr", "tokenizers"}
 
 # Every other import inside a function: (module, what it imports) -> why it waits.
 LATE = {

@@ -1,0 +1,245 @@
+"""Tokenizers of Hugging Face's `tokenizer.json`: byte-pair encodings, WordPiece and Unigram, with all that goes before.
+
+The work is done by Hugging Face's own libraries: natively by the package `tokenizers`, in Pyodide by its JavaScript
+counterpart `@huggingface/tokenizers`, which a page registers as the module `huggingface_tokenizers`. Both give the same
+ids.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow.errors import ArgumentError, MissingPackageError, TokenizerError
+from tallow.io.json_object import parse_object
+
+FILE = "tokenizer.json"
+CONFIG = "tokenizer_config.json"
+MAX_BYTES = 256 << 20  # the largest in use take some 40 MB
+MAX_DEPTH = 32
+UNLIMITED = 1 << 40  # a config without a limit says 10^30
+IN_PYODIDE = sys.platform == "emscripten"
+
+
+class Encoded(NamedTuple):
+    """The ids of a text, and for each the segment it is of, 0 or 1."""
+
+    ids: list[int]
+    segments: list[int]
+
+
+class Engine(Protocol):
+    """What does the work: Hugging Face's library in one language or the other."""
+
+    def encode(self, text: str, pair: str | None, special: bool) -> Encoded: ...
+    def decode(self, ids: Sequence[int], special: bool) -> str: ...
+    def token_to_id(self, token: str) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Texts as a model reads them, padded to the longest.
+
+    Shapes:  all (B, T), int64; attention_mask 1 for what is text, token_type_ids 1 for the second segment
+    """
+
+    input_ids: npt.NDArray[np.int64]
+    attention_mask: npt.NDArray[np.int64]
+    token_type_ids: npt.NDArray[np.int64]
+
+
+class Tokenizer:
+    """Turns text into ids and back, as the model's own tokenizer.
+
+    Args:
+        engine: what does the work.
+        config: the entries of `tokenizer_config.json`, as far as there are any.
+
+    Attributes:
+        model_max_length: the most ids a text may have, special tokens included; None without a limit.
+        chat_template: Jinja source, or None.
+
+    Example:
+        tokenizer = Tokenizer.from_pretrained("all-MiniLM-L6-v2")
+        tokenizer.encode("The sky is blue.")
+    """
+
+    def __init__(self, engine: Engine, config: dict[str, Any] | None = None) -> None:
+        config = config or {}
+        self._engine = engine
+        self._config = config
+        limit = config.get("model_max_length")
+        self.model_max_length = int(limit) if isinstance(limit, int | float) and 0 < limit < UNLIMITED else None
+        template = config.get("chat_template")
+        self.chat_template = template if isinstance(template, str) else None
+        self.pad_token_id = self._id_of("pad_token")
+        self.mask_token_id = self._id_of("mask_token")
+        self.bos_token_id = self._id_of("bos_token")
+        self.eos_token_id = self._id_of("eos_token")
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> Tokenizer:
+        """Read the `tokenizer.json` and `tokenizer_config.json` of a model's folder; the second may be missing.
+
+        Raises:  TokenizerError when the file is missing or malformed; MissingPackageError
+        """
+        path = Path(folder) / FILE
+        if not path.exists():
+            raise TokenizerError(f"{path} does not exist", mend="save the tokenizer as a fast one, in transformers")
+        config_path = Path(folder) / CONFIG
+        config = _read_object(config_path) if config_path.exists() else {}
+        return cls(_engine(_read_text(path), str(path), config), config)
+
+    def encode(self, text: str, pair: str | None = None, *, add_special_tokens: bool = True) -> list[int]:
+        """The ids of a text, or of two with what comes between them.
+
+        Raises:  TokenizerError for a text with lone surrogates
+        """
+        return self._encode(text, pair, add_special_tokens).ids
+
+    def encode_batch(self, texts: Sequence[str | tuple[str, str]], *, max_length: int | None = None) -> Batch:
+        """Texts, or pairs of them, with special tokens, padded on the right to the longest.
+
+        Args:
+            max_length: longer ones lose what is beyond it, but for their last token, which is a special one; a pair
+                loses of its second text. None means `model_max_length`.
+
+        Raises:  ArgumentError for no texts; TokenizerError as `encode`
+        """
+        return self.pad(self.encode_each(texts, max_length=max_length))
+
+    def encode_each(self, texts: Sequence[str | tuple[str, str]], *, max_length: int | None = None) -> list[Encoded]:
+        """What `encode_batch` pads."""
+        limit = self.model_max_length if max_length is None else max_length
+        rows = []
+        for text in texts:
+            first, second = (text, None) if isinstance(text, str) else text
+            row = self._encode(first, second, True)
+            if limit is not None and len(row.ids) > limit:
+                row = Encoded(*([*part[: limit - 1], part[-1]] for part in row))
+            rows.append(row)
+        return rows
+
+    def pad(self, rows: Sequence[Encoded]) -> Batch:
+        """Encoded texts as one batch.  Raises: ArgumentError for none"""
+        if not rows:
+            raise ArgumentError("a batch of no texts", mend="pass one or more")
+        shape = len(rows), max(len(row.ids) for row in rows)
+        batch = Batch(np.full(shape, self.pad_token_id or 0), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
+        for i, row in enumerate(rows):
+            batch.input_ids[i, : len(row.ids)] = row.ids
+            batch.attention_mask[i, : len(row.ids)] = 1
+            batch.token_type_ids[i, : len(row.ids)] = row.segments
+        return batch
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
+        """The text of ids."""
+        return self._engine.decode(list(map(int, ids)), not skip_special_tokens)
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a piece or a special token; None where there is none."""
+        return self._engine.token_to_id(token)
+
+    def _encode(self, text: str, pair: str | None, special: bool) -> Encoded:
+        for part in (text, pair or ""):
+            try:
+                part.encode()
+            except UnicodeEncodeError as error:
+                raise TokenizerError(
+                    f"the text has a lone surrogate at {error.start}: {part[error.start]!r}",
+                    mend="decode the bytes it came from with errors='replace'",
+                ) from error
+        return self._engine.encode(text, pair, special)
+
+    def _id_of(self, name: str) -> int | None:
+        token = self._config.get(name)
+        if isinstance(token, dict):  # an "AddedToken"
+            token = token.get("content")
+        return self._engine.token_to_id(token) if isinstance(token, str) else None
+
+
+def _read_text(path: Path) -> str:
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise TokenizerError(f"{path} has {size} bytes, too many for a tokenizer", mend="it may be another file")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise TokenizerError(f"{path} is not UTF-8: {error}") from error
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        return parse_object(_read_text(path).encode(), str(path), MAX_DEPTH)
+    except ValueError as error:  # a CheckpointError
+        raise TokenizerError(str(error)) from error
+
+
+def _engine(text: str, name: str, config: dict[str, Any]) -> Engine:
+    return _JavaScript(text, name, config) if IN_PYODIDE else _Native(text, name)
+
+
+class _Native:
+    """The package `tokenizers`, written in Rust."""
+
+    def __init__(self, text: str, name: str) -> None:
+        try:
+            import tokenizers  # optional: the extra `text`
+        except ImportError as error:
+            raise MissingPackageError("tokenizers", name, "text") from error
+        try:
+            self._tokenizer = tokenizers.Tokenizer.from_str(text)
+        except Exception as error:  # it raises this very class
+            raise TokenizerError(f"{name} is not a tokenizer.json: {error}") from error
+        self._tokenizer.no_truncation()  # what a file may ask for; `encode_batch` does both
+        self._tokenizer.no_padding()
+
+    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
+        encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
+        return Encoded(encoding.ids, encoding.type_ids)
+
+    def decode(self, ids: Sequence[int], special: bool) -> str:
+        return self._tokenizer.decode(ids, skip_special_tokens=not special)
+
+    def token_to_id(self, token: str) -> int | None:
+        return self._tokenizer.token_to_id(token)
+
+
+class _JavaScript:
+    """The npm package `@huggingface/tokenizers`."""
+
+    def __init__(self, text: str, name: str, config: dict[str, Any]) -> None:
+        try:
+            import huggingface_tokenizers  # registered by the page
+        except ImportError as error:
+            raise TokenizerError(
+                f"{name} needs the JavaScript module @huggingface/tokenizers",
+                mend='import it in the page, then pyodide.registerJsModule("huggingface_tokenizers", module)',
+            ) from error
+        import js  # Pyodide's
+
+        try:
+            objects = js.JSON.parse(text), js.JSON.parse(json.dumps(config))
+            self._tokenizer = huggingface_tokenizers.Tokenizer.new(*objects)
+        except Exception as error:  # whatever JavaScript threw
+            raise TokenizerError(f"{name} is not a tokenizer.json: {error}") from error
+
+    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
+        encoding = self._tokenizer.encode(text, text_pair=pair, add_special_tokens=special, return_token_type_ids=True)
+        return Encoded(encoding.ids.to_py(), encoding.token_type_ids.to_py())
+
+    def decode(self, ids: Sequence[int], special: bool) -> str:
+        from pyodide.ffi import to_js  # of Pyodide
+
+        return self._tokenizer.decode(to_js(ids), skip_special_tokens=not special)
+
+    def token_to_id(self, token: str) -> int | None:
+        found = self._tokenizer.token_to_id(token)
+        return None if found is None else int(found)

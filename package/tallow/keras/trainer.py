@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import tallow as tl
 from tallow.errors import ArgumentError, GraphError
-from tallow.keras import optimizers
+from tallow.keras import losses, optimizers
 from tallow.keras.batches import Batch, Epochs, as_arrays, as_tensor, batches, class_weights, split
 from tallow.keras.batches import unpack_x_y_sample_weight as unpack
 from tallow.keras.callbacks import CallbackList, History, ProgbarLogger
 from tallow.keras.callbacks.callback import as_numbers
 from tallow.keras.compiled import CompiledLoss, CompiledMetrics
 from tallow.keras.metrics import Mean, Metric
+from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
 from tallow.keras.structure import flatten, map_structure
 from tallow.tensor import Tensor
 
@@ -46,6 +47,7 @@ class Trainer(Mixed):
     _compiled_loss: CompiledLoss | None = None
     _compiled_metrics: CompiledMetrics | None = None
     _loss_tracker: Mean | None = None
+    _compile_arguments: dict[str, Any]
 
     def compile(
         self,
@@ -80,10 +82,28 @@ class Trainer(Mixed):
         self.loss = loss
         self._loss_tracker = Mean("loss")
         self._compile_arguments = {
-            "optimizer": self.optimizer, "loss": loss, "loss_weights": loss_weights, "metrics": metrics,
+            "loss": loss,
+            "loss_weights": loss_weights,
+            "metrics": metrics,
             "weighted_metrics": weighted_metrics,
-        }  # fmt: skip
+        }
         self.compiled = True
+
+    def get_compile_config(self) -> dict[str, Any] | None:
+        """What `compile` was given, as plain values, but for functions of one's own. None before `compile`."""
+        if not self.compiled:
+            return None
+        arguments = {name: map_structure(_by_name, value) for name, value in self._compile_arguments.items()}
+        return serialize_keras_object({"optimizer": self.optimizer} | arguments)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """`compile` with what `get_compile_config` returned.
+
+        Raises:  ArgumentError for a class or a function that is not known
+        """
+        self.compile(**deserialize_keras_object(config))
+        if self.optimizer is not None and (params := self._to_be_learned()):
+            self.optimizer.build(params)
 
     # ------------------------------------------------------------------------------------------ steps, to be overridden
 
@@ -441,6 +461,12 @@ def _one_batch(x: Any, y: Any = None, sample_weight: Any = None, class_weight: A
     if class_weight is not None:
         sample_weight = class_weights(y, class_weight)
     return map_structure(as_tensor, (x, y, sample_weight))
+
+
+def _by_name(identifier: Any) -> Any:
+    """The name of a function that Keras has; anything else as it is."""
+    name = getattr(identifier, "__name__", "")
+    return name if name and losses.FUNCTIONS.get(name) is identifier else identifier
 
 
 def _is_due(epoch: int, frequency: int | Container[int]) -> bool:

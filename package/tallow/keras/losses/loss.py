@@ -82,9 +82,12 @@ class LossFunctionWrapper(Loss):
 def as_floats(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
     """Both as tensors of one floating dtype, on the device of `y_pred`."""
     y_pred = tl.as_tensor(y_pred)
-    if y_pred.dtype != tl.float64:
-        y_pred = y_pred.to(tl.get_default_dtype())
-    return tl.as_tensor(y_true, dtype=y_pred.dtype, device=y_pred.device), y_pred
+    dtype = y_pred.dtype if y_pred.dtype is tl.float64 else tl.get_default_dtype()
+    if y_pred.dtype is not dtype:
+        y_pred = y_pred.to(dtype)
+    if not isinstance(y_true, Tensor) or y_true.dtype is not dtype or y_true.device != y_pred.device:
+        y_true = tl.as_tensor(y_true, dtype=dtype, device=y_pred.device)
+    return y_true, y_pred
 
 
 def same_rank(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

@@ -46,7 +46,7 @@ from tallow.keras.metrics.confusion import (
     TruePositives,
 )
 from tallow.keras.metrics.f_score import F1Score, FBetaScore
-from tallow.keras.metrics.metric import Mean, MeanMetricWrapper, Metric, Sum
+from tallow.keras.metrics.metric import Metric
 from tallow.keras.metrics.probability import (
     BinaryCrossentropy,
     CategoricalCrossentropy,
@@ -57,6 +57,7 @@ from tallow.keras.metrics.probability import (
     SparseCategoricalCrossentropy,
     SquaredHinge,
 )
+from tallow.keras.metrics.reduction import Mean, MeanMetricWrapper, Sum
 from tallow.keras.metrics.regression import (
     CosineSimilarity,
     LogCoshError,

@@ -6,7 +6,7 @@ from typing import Any
 
 import tallow as tl
 from tallow.keras.losses.loss import as_floats, pair, shapes_differ
-from tallow.keras.metrics.metric import MeanMetricWrapper
+from tallow.keras.metrics.reduction import MeanMetricWrapper
 from tallow.tensor import Tensor
 
 

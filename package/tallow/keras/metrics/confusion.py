@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import tallow as tl
 from tallow.errors import ArgumentError, ShapeError
+from tallow.keras.layers.variable import Variable
 from tallow.keras.losses.loss import as_floats, same_rank, shapes_differ
-from tallow.keras.metrics.metric import Metric, Variable, divide_or_zero
+from tallow.keras.metrics.metric import Metric, divide_or_zero, gather
 from tallow.tensor import Tensor
 
 BELOW_ALL = -1e10  # what counts as no positive at any threshold
@@ -68,7 +69,7 @@ class Confusion(Metric):
             self._filed = (self.add_variable((size,), dtype=tl.float64), self.add_variable((size,), dtype=tl.float64))
         positive = truth.to(tl.float64) * weight
         for filed, share in zip(self._filed, (weight - positive, positive), strict=True):
-            filed.assign_add(tl.bincount(places.reshape(-1), share.reshape(-1), size))
+            gather(filed, tl.bincount(places.reshape(-1), share.reshape(-1), size).array, share.device)
 
     def _prepared(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Truth (bool), predictions and weights (float64), all of one shape."""

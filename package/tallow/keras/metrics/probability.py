@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.keras import losses
-from tallow.keras.metrics.metric import MeanMetricWrapper
+from tallow.keras.metrics.reduction import MeanMetricWrapper
 
 
 class BinaryCrossentropy(MeanMetricWrapper):

@@ -8,7 +8,8 @@ import tallow as tl
 from tallow.errors import ArgumentError
 from tallow.keras import losses
 from tallow.keras.losses.loss import pair
-from tallow.keras.metrics.metric import Mean, MeanMetricWrapper, Metric, divide_or_zero
+from tallow.keras.metrics.metric import Metric, divide_or_zero
+from tallow.keras.metrics.reduction import Mean, MeanMetricWrapper
 from tallow.tensor import Tensor
 
 

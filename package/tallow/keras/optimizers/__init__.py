@@ -28,6 +28,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "Adamax",
+    "FromOptim",
     "Lion",
     "Nadam",
     "Optimizer",
@@ -40,7 +41,7 @@ __all__ = [
 
 CLASSES = {
     spelling: cls
-    for cls in (SGD, Adadelta, Adagrad, Adam, AdamW, Adamax, Lion, Nadam, RMSprop)
+    for cls in (SGD, Adadelta, Adagrad, Adam, AdamW, Adamax, Lion, Nadam, RMSprop, FromOptim)
     for spelling in (cls.__name__, cls.__name__.lower())
 }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import sqrt
 from typing import Any, ClassVar, TypedDict
 
@@ -11,6 +13,7 @@ from tallow.autograd.graph import note_write
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError
+from tallow.keras.lookup import find
 from tallow.keras.naming import snake_case
 from tallow.keras.optimizers import schedules
 from tallow.tensor import Tensor, wrap
@@ -305,13 +308,31 @@ class FromOptim(Optimizer):
     """
 
     def __init__(self, source: Any) -> None:
-        super().__init__(0.0, name=snake_case(getattr(source, "__name__", type(source).__name__)))
+        super().__init__(0.0, name="from_optim")
         self._source = source
         if isinstance(source, optim.Optimizer):
             self.inner = source
 
     def make(self, params: list[Tensor]) -> optim.Optimizer:
         return self._source(params)
+
+    def get_config(self) -> dict[str, Any]:
+        """The name in `tallow.optim`, and the options of the first group of parameters.
+
+        Raises:  ArgumentError for an optimizer of anybody else's
+        """
+        source = self._source.func if isinstance(self._source, partial) else self._source
+        kind: type = source if isinstance(source, type) else type(source)
+        if getattr(optim, kind.__name__, None) is not kind:
+            raise ArgumentError(f"{kind.__name__} is not of tallow.optim, so it cannot be saved by its name")
+        group = {} if self.inner is None else self.inner.param_groups[0]
+        return {"optimizer": kind.__name__, "options": {k: v for k, v in group.items() if not k.startswith("param")}}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Optimizer:
+        kind = find(config["optimizer"], {name: getattr(optim, name) for name in optim.__all__}, "an optimizer")
+        accepted = inspect.signature(kind).parameters
+        return cls(partial(kind, **{name: value for name, value in config["options"].items() if name in accepted}))
 
     @property
     def learning_rate(self) -> float:

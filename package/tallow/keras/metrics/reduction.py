@@ -1,0 +1,100 @@
+"""Sums and means of values over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tallow as tl
+from tallow import dtypes
+from tallow.devices import array_module
+from tallow.dtypes import Array
+from tallow.keras import losses
+from tallow.keras.losses.loss import as_floats, same_rank
+from tallow.keras.metrics.metric import Metric, gather
+from tallow.keras.naming import automatic_name
+from tallow.tensor import Tensor, wrap
+
+
+class Sum(Metric):
+    """The weighted sum of all values."""
+
+    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
+        super().__init__(dtype, name)
+        self.total = self.add_variable(dtype=tl.float64, name="total")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        values = tl.as_tensor(values)
+        sums, _ = samplewise(values, sample_weight, "sum")
+        gather(self.total, sums.sum(), values.device)
+
+    def result(self) -> Tensor:
+        return self.total.to(tl.get_default_dtype())
+
+
+class Mean(Metric):
+    """The weighted mean of all values; 0 before the first."""
+
+    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
+        super().__init__(dtype, name)
+        self.total = self.add_variable(dtype=tl.float64, name="total")
+        self.count = self.add_variable(dtype=tl.float64, name="count")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        values = tl.as_tensor(values)
+        means, weight = samplewise(values, sample_weight, "mean")
+        gather(self.total, means.sum(), values.device)
+        gather(self.count, means.size if weight is None else weight.sum(), values.device)
+
+    def result(self) -> Tensor:
+        total, count = self.total.array, self.count.array
+        xp = array_module(total)
+        mean = xp.where(count == 0, 0.0, total / xp.where(count == 0, 1.0, count))
+        return wrap(xp.asarray(mean, tl.get_default_dtype().storage))
+
+
+class MeanMetricWrapper(Mean):
+    """The mean of a function of (y_true, y_pred), which is called with the further arguments given here."""
+
+    def __init__(self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **kwargs: Any) -> None:
+        super().__init__(name or automatic_name(fn.__name__), dtype)
+        self._fn = fn
+        self._fn_kwargs = kwargs
+        if fn in losses.FUNCTIONS.values():
+            self.direction = "down"
+
+    def update_state(  # type: ignore[override]  # Keras's hierarchy
+        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+    ) -> None:
+        with tl.no_grad():
+            values = self._fn(*as_floats(y_true, y_pred), **self._fn_kwargs)
+        super().update_state(values, sample_weight)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | self._fn_kwargs
+
+
+def samplewise(values: Tensor, sample_weight: Any, reduction: str) -> tuple[Array, Array | None]:
+    """One value for each sample, weighted, and its weight, as arrays; "sum" or "mean" makes one of several.
+
+    Shapes:  values (B, ...) -> (B), or () -> ();  sample_weight any leading part of it
+    """
+    weight = None
+    if sample_weight is not None:
+        given = tl.as_tensor(sample_weight, dtype=values.dtype, device=values.device)
+        values, given = same_rank(values, given)
+        weight = dtypes.widen(given.array)
+    result = dtypes.widen(values.array)
+    if weight is not None:
+        result = _reduced(result, weight.ndim, reduction)
+        weight = array_module(result).broadcast_to(weight, result.shape)
+        result = result * weight
+        weight = _reduced(weight, 1, reduction)
+    return _reduced(result, 1, reduction), weight
+
+
+def _reduced(array: Array, ndim: int, reduction: str) -> Array:
+    """The array with its last axes gone, but for `ndim`."""
+    if array.ndim <= ndim:
+        return array
+    return getattr(array, reduction)(axis=tuple(range(ndim, array.ndim)))

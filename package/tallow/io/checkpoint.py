@@ -136,18 +136,21 @@ def _named(generator: Generators) -> dict[str, Generator]:
 def _model_problems(model: Any, saved: Any) -> Iterator[str]:
     if model is None:
         return
-    if not isinstance(saved, dict) or not all(isinstance(tensor, Tensor) for tensor in saved.values()):
-        yield "the file has none" if saved is None else "its state is not a dict of tensors"
+    if not isinstance(saved, dict):
+        yield "the file has none" if saved is None else "its state is not a dict"
         return
     own = model.state_dict()
     yield from (f"missing      {name}" for name in own if name not in saved)
     yield from (f"unexpected   {name}" for name in saved if name not in own)
     for name in own:
-        if name in saved:
+        if name in saved and isinstance(own[name], Tensor):  # extra state may be anything
             yield from _tensor_problems(name, own[name], saved[name])
 
 
-def _tensor_problems(name: str, own: Tensor, saved: Tensor) -> Iterator[str]:
+def _tensor_problems(name: str, own: Tensor, saved: Any) -> Iterator[str]:
+    if not isinstance(saved, Tensor):
+        yield f"wrong type   {name}: {type(saved).__name__}, not a Tensor"
+        return
     if own.device.type == "meta":
         yield f"no memory    {name}: the model is on device 'meta'"
     if own.shape != saved.shape:

@@ -23,7 +23,6 @@ def load_state(
     state: Mapping[str, Tensor],
     *,
     strict: bool = True,
-    assign: bool = False,
     source: str,
     target: str,
 ) -> IncompatibleKeys:
@@ -31,7 +30,6 @@ def load_state(
 
     Args:
         strict: missing and unexpected names are errors; if not, they are returned.
-        assign: use the memory of `state` instead of copying; dtype and device become those of `state`.
         source: where the values come from, for error messages.
         target: what they are to fit.
 
@@ -53,7 +51,7 @@ def load_state(
         raise CheckpointError("\n".join(lines), mend="make the model with the sizes the weights were saved with")
     for name, tensor in own.items():
         if name in state:
-            take(tensor, state[name], assign)
+            take(tensor, state[name], assign=False)
     return IncompatibleKeys(missing, unexpected)
 
 

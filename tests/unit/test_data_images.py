@@ -7,6 +7,7 @@ import hashlib
 import io
 import pickle
 import struct
+import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -406,4 +407,11 @@ def test_only_the_files_asked_for_are_unpacked(tmp_path: Path) -> None:
 def test_a_browser_cannot_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "emscripten")
     with pytest.raises(DatasetError, match="write them to the dataset's root"):
+        MNIST(tmp_path, download=True)
+
+
+@pytest.mark.native
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ImportError, match=r"pip install 'tallow\[data\]'"):
         MNIST(tmp_path, download=True)

@@ -20,32 +20,28 @@ def fetch(urls: Sequence[str], path: str, md5: str | None) -> None:
 
     Raises:  DatasetError if no server answers, or what it sends is not what it should be
     """
-    pooch, requests = _packages()
+    pooch, downloader = _downloader()
     folder, name = os.path.split(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
+    known_hash = None if md5 is None else f"md5:{md5}"
     failures = []
     for url in urls:
         try:
-            pooch.retrieve(
-                url,
-                known_hash=None if md5 is None else f"md5:{md5}",
-                fname=name,
-                path=folder,
-                downloader=pooch.HTTPDownloader(progressbar=True, headers={"Accept-Encoding": "identity"}),
-            )
+            pooch.retrieve(url, known_hash, fname=name, path=folder, downloader=downloader)
             return
-        except requests.exceptions.RequestException as error:
+        except OSError as error:  # of the connection or of the disk
             failures.append(f"{url}: {error}")
-        except ValueError as error:  # pooch's, for a wrong hash
+        except ValueError as error:  # pooch's, for another hash
             raise DatasetError(
                 f"{url} is not the file it should be: {error}", mend="try again; if it stays, the file has changed"
             ) from error
     raise DatasetError(
-        "download failed:\n  " + "\n  ".join(failures), mend=f"fetch it by other means, and save it as {path}"
+        "\n  ".join(["download failed:", *failures]), mend=f"fetch it by other means, and save it as {path}"
     )
 
 
-def _packages() -> tuple[Any, Any]:
+def _downloader() -> tuple[Any, Any]:
+    """pooch, and what it is to download with."""
     if sys.platform == "emscripten":
         raise DatasetError(
             "download=True: a browser's Python cannot open connections of its own",
@@ -53,8 +49,8 @@ def _packages() -> tuple[Any, Any]:
         )
     try:
         import pooch  # optional: the extra `data`
-        import requests  # pooch brings it
-        import tqdm  # noqa: F401 - pooch asks for it when it draws the first bar
-    except ImportError as error:
-        raise ImportError(f"download=True needs {error.name}\n  mend: pip install 'tallow[data]'") from error
-    return pooch, requests
+
+        # Files that are compressed are wanted as they are.
+        return pooch, pooch.HTTPDownloader(progressbar=True, headers={"Accept-Encoding": "identity"})
+    except (ImportError, ValueError) as error:  # ValueError is pooch's where there is no tqdm
+        raise ImportError(f"download=True: {error}\n  mend: pip install 'tallow[data]'") from error

@@ -25,6 +25,7 @@ MODULES = {
     "torch.nn.init": "tallow.nn.init",
     "torch.nn.modules": "tallow.nn",
     "torch.nn.modules.utils": "tallow.compat.sizes",
+    "torch.nn.parallel": "tallow.nn.parallel",
     "torch.nn.parameter": "tallow.nn.parameter",
     "torch.nn.utils": "tallow.nn.utils",
     "torch.optim": "tallow.optim",

@@ -17,7 +17,7 @@ from tallow.nn.embedding import Embedding, EmbeddingBag
 from tallow.nn.linear import Bilinear, Identity, Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm, RMSNorm
-from tallow.nn.parameter import Buffer, Parameter, UninitializedParameter
+from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 if TYPE_CHECKING:
     from tallow.nn import utils
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from tallow.nn.channel_normalization import *
     from tallow.nn.convolution import *
     from tallow.nn.distance import *
+    from tallow.nn.lazy import *
     from tallow.nn.loss import *
     from tallow.nn.multihead_attention import *
     from tallow.nn.padding import *
+    from tallow.nn.parallel import *
     from tallow.nn.parameter_containers import *
     from tallow.nn.pooling import *
     from tallow.nn.recurrent import *
@@ -48,6 +50,8 @@ FAMILIES = {  # imported when they are first needed: with all of them `import ta
     "InstanceNorm3d LocalResponseNorm",
     "convolution": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "distance": "CosineSimilarity PairwiseDistance",
+    "lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d "
+    "LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear",
     "loss": "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss CTCLoss GaussianNLLLoss "
     "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MarginRankingLoss MSELoss MultiLabelMarginLoss "
     "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss "
@@ -55,6 +59,7 @@ FAMILIES = {  # imported when they are first needed: with all of them `import ta
     "multihead_attention": "MultiheadAttention",
     "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d "
     "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
+    "parallel": "DataParallel DistributedDataParallel",
     "parameter_containers": "ParameterDict ParameterList",
     "pooling": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
     "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d "
@@ -95,6 +100,7 @@ __all__ = [
     "Parameter",
     "RMSNorm",
     "Sequential",
+    "UninitializedBuffer",
     "UninitializedParameter",
     "functional",
     "init",

@@ -9,7 +9,7 @@ from tallow import devices, dtypes
 from tallow.errors import ArgumentError, ArgumentTypeError, MissingNameError
 from tallow.layout import CHANNELS_LAST_NDIM, memory_format
 from tallow.nn.backward_hooks import BackwardHooks
-from tallow.nn.parameter import Buffer, Parameter
+from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from tallow.nn.stateful import Hooks, Stateful
 from tallow.tensor import RemovableHandle, Tensor, wrap
 
@@ -310,6 +310,8 @@ class Module(Stateful):
     def _apply(self: M, fn: Callable[[Tensor], Tensor]) -> M:
         """Replace the array of every parameter, its gradient, and every buffer; the objects stay the same."""
         for tensor in (*self.parameters(), *self.buffers()):
+            if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
+                continue
             tensor.array = fn(tensor).array
             if tensor.grad is not None:
                 tensor.grad.array = fn(tensor.grad).array
@@ -345,6 +347,9 @@ class Module(Stateful):
             laid_out = memory_format is not None and CHANNELS_LAST_NDIM.get(memory_format) == made.ndim
             return made.contiguous(memory_format) if laid_out else made
 
+        for tensor in (*self.parameters(), *self.buffers()):
+            if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
+                tensor.becomes(target, dtype)
         return self._apply(convert)
 
     def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tallow import devices, dtypes
 from tallow.errors import ArgumentError, ArgumentTypeError
@@ -38,34 +38,63 @@ class Buffer(Tensor):
         self.persistent = persistent
 
 
-class UninitializedParameter(Parameter):
-    """A parameter whose shape is not known yet: all it can do is `materialize`, which makes a Parameter of it.
+class _Uninitialized(Tensor):
+    """A tensor whose shape is not known yet: all it can do is `materialize`, which gives it memory.
 
-    Args:    as torch.nn.UninitializedParameter
     Raises:  ArgumentError when it is used before that
     """
 
-    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
-        self._requires_grad = requires_grad
-        self._becomes: dict[str, Any] = {"device": device, "dtype": dtype}
+    _becomes_class: ClassVar[type[Tensor]]
+    _becomes: dict[str, Any]
 
     def materialize(self, shape: Sequence[int], device: Any = None, dtype: Any = None) -> None:
         """Take memory for this shape, to be filled; device and dtype are those it was made with unless given."""
         wanted = {"device": device, "dtype": dtype}
         kept = self.__dict__.pop("_becomes")
         made = empty_parameter(*shape, **{key: kept[key] if wanted[key] is None else wanted[key] for key in kept})
-        self.__class__ = Parameter  # type: ignore[assignment]  # the same object, so that its module has it already
+        self.__class__ = self._becomes_class  # type: ignore[assignment]  # the same object, as its module has it
         self.array = made.array
+
+    def becomes(self, device: Any, dtype: Any) -> None:
+        """What it will be made as, where that is not None."""
+        self._becomes |= {key: value for key, value in (("device", device), ("dtype", dtype)) if value is not None}
 
     def __getattr__(self, name: str) -> Any:
         if name == "array":  # there is none yet, and every use of a tensor comes by here
             raise ArgumentError(
-                "an UninitializedParameter has neither shape nor values", mend="call its materialize(shape) first"
+                f"an {type(self).__name__} has neither shape nor values", mend="call its materialize(shape) first"
             )
         return super().__getattr__(name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter whose shape is not known yet: all it can do is `materialize`, which makes a Parameter of it.
+
+    Args:    as torch.nn.UninitializedParameter
+    Raises:  ArgumentError when it is used before that
+    """
+
+    _becomes_class = Parameter
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        self._requires_grad = requires_grad
+        self._becomes = {"device": device, "dtype": dtype}
+
+
+class UninitializedBuffer(_Uninitialized):
+    """A buffer whose shape is not known yet.
+
+    Args:    as torch.nn.UninitializedBuffer
+    """
+
+    _becomes_class = Tensor
+
+    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None) -> None:
+        self._requires_grad = requires_grad
+        self._becomes = {"device": device, "dtype": dtype}
 
 
 def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Parameter:

@@ -1,0 +1,56 @@
+"""torch.nn.parallel: the wrappers that programs put around a model, for one device and one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from tallow import devices
+from tallow.errors import ArgumentError, DeviceError
+from tallow.nn.module import Module
+from tallow.tensor import Tensor
+
+
+class DataParallel(Module):
+    """Runs the module, which is its attribute `module`, on one device.
+
+    Args:    as torch.nn.DataParallel; a batch is never split, as it is not in PyTorch with one GPU or none
+    Raises:  DeviceError for several devices
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Sequence[Any] | None = None,
+        output_device: Any = None,
+        dim: int = 0,
+    ) -> None:
+        super().__init__()
+        if device_ids is not None and len(device_ids) > 1:
+            raise DeviceError(f"DataParallel: {len(device_ids)} devices", mend="pass device_ids=[0]; it takes one")
+        self.device_ids = [] if device_ids is None else list(device_ids)
+        self.dim = dim
+        self.module = module
+        if self.device_ids:
+            first = self.device_ids[0]
+            module.to(devices.device("cuda", first) if isinstance(first, int) else first)
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        device = next((t.device for t in self.module.parameters()), None) if self.device_ids else None
+        if device is not None:
+            inputs = tuple(x.to(device) if isinstance(x, Tensor) else x for x in inputs)
+            kwargs = {name: x.to(device) if isinstance(x, Tensor) else x for name, x in kwargs.items()}
+        return self.module(*inputs, **kwargs)
+
+
+class DistributedDataParallel(Module):
+    """There is one process, so there is nothing for it to do; programs that ask first never make one.
+
+    Raises:  ArgumentError, as PyTorch does before init_process_group
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise ArgumentError(
+            "DistributedDataParallel: default process group has not been initialized; tallow trains in one process",
+            mend="train the module itself",
+        )

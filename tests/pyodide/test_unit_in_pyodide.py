@@ -48,7 +48,11 @@ class InPyodide:
         config = {
             "pyodide": str(self.pyodide),
             "wheels": [str(wheel) for wheel in self.wheels],
-            "mounts": {"/checkout/tests": str(places.ROOT / "tests"), "/report": str(self.folder)}
+            "mounts": {
+                "/checkout/tests": str(places.ROOT / "tests"),
+                "/checkout/examples": str(places.ROOT / "examples"),
+                "/report": str(self.folder),
+            }
             | ({"/data": str(data)} if data.is_dir() else {}),
             "files": {"/checkout/pyproject.toml": (places.ROOT / "pyproject.toml").read_text()},
             "env": {"TALLOW_TEST_DATA": "/data"},

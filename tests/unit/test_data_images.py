@@ -246,6 +246,7 @@ def test_cifar_is_found_in_its_layouts(tmp_path: Path, folder: str, suffix: str)
     assert (kind, train.classes[kind]) == (5, "dog")
 
 
+@pytest.mark.filterwarnings("ignore:dtype.*align")
 def test_the_batches_written_here_are_pickles_of_python_2() -> None:
     batch = pickle.loads(python2_batch(PHOTOS, KINDS), encoding="latin1")
     assert batch["labels"] == KINDS

@@ -20,7 +20,6 @@ from tallow.errors import ArgumentError, ArgumentTypeError, WorkerError
 
 pytestmark = [
     pytest.mark.native,
-    pytest.mark.timeout(120),
     # Python 3.12 and later warn of every fork of a process with threads, and NumPy has some.
     pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),

@@ -60,6 +60,12 @@ def test_toy_classification_is_right_on_all_points() -> None:
     assert (in_training, in_test) == (1.0, 1.0)
 
 
+def test_toy_keras_is_right_on_all_points() -> None:
+    losses, in_training, in_test = examples.load("toy_keras").main()
+    assert losses == sorted(losses, reverse=True)
+    assert (in_training, in_test) == (1.0, 1.0)
+
+
 def test_char_gpt_learns(capsys: pytest.CaptureFixture[str]) -> None:
     example = examples.load("char_gpt")
     losses, written = example.main(steps=40)

@@ -9,9 +9,11 @@ import pytest
 import torch
 
 from tallow.models import SentenceEncoder
+from tallow.models.sentence import POOLINGS
 from tallow.text import Tokenizer
 
 transformers = pytest.importorskip("transformers")
+sentence_transformers = pytest.importorskip("sentence_transformers")
 TEXTS = [
     "A cat sleeps.",
     "A kitten naps on the sofa, quite content with the world and all its wonders.",
@@ -58,3 +60,15 @@ def test_ids_of_a_real_tokenizer(folder: Path) -> None:
     np.testing.assert_array_equal(batch.input_ids, expected["input_ids"])
     np.testing.assert_array_equal(batch.attention_mask, expected["attention_mask"])
     np.testing.assert_array_equal(batch.token_type_ids, expected["token_type_ids"])
+
+
+@pytest.mark.parametrize("mode", POOLINGS)
+def test_folders_of_sentence_transformers(mode: str, folder: Path, tmp_path: Path) -> None:
+    reference = sentence_transformers.SentenceTransformer(str(folder), device="cpu")
+    modules = sentence_transformers.sentence_transformer.modules
+    torch.manual_seed(0)
+    parts = [reference[0], modules.Pooling(384, mode), modules.Dense(384, 16), modules.Normalize()]
+    changed = sentence_transformers.SentenceTransformer(modules=parts, device="cpu")
+    changed.save(str(tmp_path))
+    expected = changed.encode(TEXTS[:5], batch_size=5)
+    np.testing.assert_allclose(SentenceEncoder.from_pretrained(tmp_path).encode(TEXTS[:5]), expected, atol=1e-5)

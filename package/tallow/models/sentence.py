@@ -35,6 +35,7 @@ from tallow.text.tokenizer import Batch, Encoded, Tokenizer
 
 MODULES = "modules.json"
 TEXT_CONFIG = "sentence_bert_config.json"
+SENTENCE = "sentence_embedding"  # what sentence-transformers calls the one vector of a text
 ACTIVATIONS: dict[str, type[Module]] = {"Identity": Identity, "ReLU": ReLU, "Tanh": Tanh}
 Progress = Callable[[int, int], None]
 
@@ -148,9 +149,10 @@ class Dense(Module):
         name = activation.rpartition(".")[2]
         if not activation.startswith("torch.nn.modules.") or name not in ACTIVATIONS:
             raise CheckpointError(f"{path}: activation {activation!r}; tallow has {', '.join(ACTIVATIONS)}")
-        for entry in ("use_residual", "module_output_name"):
-            if entries.get(entry):
-                raise CheckpointError(f"{path}: {entry} is {entries[entry]!r}, which tallow does not have")
+        usual = {"use_residual": False, **dict.fromkeys(("module_input_name", "module_output_name"), SENTENCE)}
+        for entry, value in usual.items():
+            if entries.get(entry) not in (value, None):
+                raise CheckpointError(f"{path}: {entry} is {entries[entry]!r}; tallow computes {value!r} only")
         dense = cls(Linear(wide, out, bias=bool(entries.get("bias", True)), device="meta"), ACTIVATIONS[name]())
         dense.load_state_dict(load_folder(folder), assign=True, source=str(folder))
         return dense

@@ -11,7 +11,7 @@ _used: Counter[str] = Counter()
 def snake_case(name: str) -> str:
     """ "MaxPooling2D" -> "max_pooling2d" """
     name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
-    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().strip("_")
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().strip("_")
 
 
 def automatic_name(base: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import tallow as tl
 from tallow.keras import activations
 from tallow.keras.layers.checks import refuse_constraints
 from tallow.keras.layers.layer import Layer
+from tallow.nn import functional as F
 from tallow.tensor import Tensor
 
 
@@ -53,6 +55,13 @@ class Affine(Layer):
         if not self.use_bias:
             return None
         return self.add_weight(shape, self.bias_initializer, regularizer=self.bias_regularizer, name="bias")
+
+
+def affine(x: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
+    """x · kernel + bias.  Shapes:  x (..., in), kernel (in, out), bias (out) -> (..., out)"""
+    if x.ndim == 2 and bias is not None:
+        return tl.addmm(bias, x, kernel)
+    return F.linear(x, kernel.mT, bias)
 
 
 def as_float(x: Tensor, like: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ import tallow as tl
 from tallow.errors import ArgumentError
 from tallow.keras import initializers
 from tallow.keras.layers.activation import masked_softmax
-from tallow.keras.layers.affine import Affine, as_float
+from tallow.keras.layers.affine import Affine, affine, as_float
 from tallow.keras.layers.checks import known, positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
@@ -45,7 +45,7 @@ class HeadProjection(Affine):
         inner = math.prod(self.kernel.shape[: self.contracted])
         x = as_float(x, self.kernel).reshape(*kept, inner)
         bias = None if self.bias is None else self.bias.reshape(-1)
-        y = F.linear(x, self.kernel.reshape(inner, -1).mT, bias)
+        y = affine(x, self.kernel.reshape(inner, -1), bias)
         return y.reshape(*kept, *self.output_dims)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:

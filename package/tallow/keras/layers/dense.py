@@ -6,12 +6,11 @@ from typing import Any
 
 import tallow as tl
 from tallow.errors import ArgumentError
-from tallow.keras.layers.affine import Affine, as_float
+from tallow.keras.layers.affine import Affine, affine, as_float
 from tallow.keras.layers.checks import known, positive, refuse_constraints
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
 from tallow.keras.shapes import Shape
-from tallow.nn import functional as F
 from tallow.nn.functional.embedding import embedding
 from tallow.tensor import Tensor
 
@@ -50,7 +49,7 @@ class Dense(Affine):
         self.input_spec = InputSpec(min_ndim=2, axes={-1: width})
 
     def call(self, x: Tensor) -> Tensor:
-        return self.activation(F.linear(as_float(x, self.kernel), self.kernel.mT, self.bias))
+        return self.activation(affine(as_float(x, self.kernel), self.kernel, self.bias))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.units)

@@ -267,11 +267,13 @@ class Layer(Module):
     # ------------------------------------------------------------------------------------------------------------ calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if is_symbolic((args, kwargs)):
-            return self._describe(args, kwargs)
-        if kwargs or len(args) != 1 or type(args[0]) is not Tensor or args[0].dtype is not self._dtype:
-            args, kwargs = map_structure(self._convert, args), map_structure(self._convert, kwargs)
         training = kwargs.pop("training", None)
+        if kwargs or len(args) != 1 or type(args[0]) is not Tensor:
+            if is_symbolic((args, kwargs)):
+                return self._describe(args, kwargs if training is None else {**kwargs, "training": training})
+            args, kwargs = map_structure(self._convert, args), map_structure(self._convert, kwargs)
+        elif args[0].dtype is not self._dtype:
+            args = (self._convert(args[0]),)
         if not self.built:
             self._build_for(args, kwargs)
         self._check_input(args)

@@ -14,7 +14,7 @@ import tallow as tl
 from tallow.apply import apply
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras import activations
-from tallow.keras.layers.affine import Affine, as_float
+from tallow.keras.layers.affine import Affine, affine, as_float
 from tallow.keras.layers.checks import known, positive, refuse_constraints
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.regularization import checked_rate
@@ -113,7 +113,7 @@ class Recurrent(Affine):
 
     def _inputs(self, x: Tensor) -> Tensor:
         """What the inputs add to the gates."""
-        return F.linear(x, self.kernel.mT, self.bias)
+        return affine(x, self.kernel, self.bias)
 
     def _step(self, gates: Tensor, states: States) -> States:
         """The next states, of which the first is the output, from what the inputs add to the gates."""
@@ -375,7 +375,7 @@ class GRU(Recurrent):
         return self.bias[0], self.bias[1]
 
     def _inputs(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.kernel.mT, self._biases()[0])
+        return affine(x, self.kernel, self._biases()[0])
 
     def _runs_at_once(self) -> bool:
         usual = self.activation is activations.tanh and self.recurrent_activation is activations.sigmoid
@@ -396,7 +396,7 @@ class GRU(Recurrent):
         kernel, bias = self.recurrent_kernel, self._biases()[1]
         z, r, n = gates.chunk(3, -1)
         if self.reset_after:
-            s_z, s_r, s_n = F.linear(h, kernel.mT, bias).chunk(3, -1)
+            s_z, s_r, s_n = affine(h, kernel, bias).chunk(3, -1)
             r = self.recurrent_activation(r + s_r)
             n = self.activation(n + r * s_n)
         else:

@@ -249,6 +249,7 @@ def test_prefixes_lead_to_names() -> None:
     assert not vb.contains("w")
     assert repr(deep) == "VarBuilder(prefix='a.1', dtype=tallow.float64, device=cpu)"
     assert (deep.dtype, str(deep.device)) == (tl.float64, "cpu")
+    assert deep.to_dtype(tl.float32).prefix() == "a.1"
 
 
 def test_dtype_and_device_are_those_of_the_builder() -> None:

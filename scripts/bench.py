@@ -3,7 +3,7 @@
 
     python scripts/bench.py matmul --browser
     python scripts/bench.py llama --native --browser --run-c path/to/llama2.c/run.c
-    python scripts/bench.py ops import
+    python scripts/bench.py ops import data
     python scripts/bench.py training --workload mlp
 
 Places: --native (this interpreter, the default), --pyodide (Pyodide in Node), --browser (Pyodide in Chromium).
@@ -29,7 +29,14 @@ sys.path[:0] = [str(ROOT / "package"), str(ROOT / "native_gpu"), str(ROOT), str(
 
 from bench import places, report  # noqa: E402 - the paths above come first
 
-MODULES = {"matmul": "matmul", "llama": "llama", "ops": "ops", "import": "imports", "training": "training"}
+MODULES = {
+    "data": "data",
+    "import": "imports",
+    "llama": "llama",
+    "matmul": "matmul",
+    "ops": "ops",
+    "training": "training",
+}
 STORIES_15M = {"dim": 288, "hidden": 768, "layers": 6, "heads": 6, "vocab": 32000, "length": 256}
 
 

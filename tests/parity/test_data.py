@@ -182,6 +182,23 @@ def test_lengths_of_random_split(lengths: list[float]) -> None:
     assert ours == theirs
 
 
+@pytest.mark.parametrize(("n", "replicas"), [(N, 3), (6, 3), (1, 4), (2, 5)])
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_shares_of_a_dataset(n: int, replicas: int, drop_last: bool) -> None:
+    def run(m: Any, shuffle: bool = False) -> Any:
+        shares = [
+            m.utils.data.DistributedSampler(range(n), replicas, rank, shuffle=shuffle, drop_last=drop_last)
+            for rank in range(replicas)
+        ]
+        return [(list(share), len(share)) for share in shares]
+
+    ours, theirs = both(run)
+    assert ours == theirs
+    shuffled = [index for share, _ in run(tl, shuffle=True) for index in share]
+    assert len(shuffled) == sum(length for _, length in run(tl))
+    assert drop_last or set(shuffled) == set(range(n))
+
+
 MISTAKES: dict[str, Callable[[Any], Any]] = {
     "shuffle nothing": lambda d: d.DataLoader([], shuffle=True),
     "shuffle and sampler": lambda d: d.DataLoader([1], shuffle=True, sampler=[0]),
@@ -199,6 +216,8 @@ MISTAKES: dict[str, Callable[[Any], Any]] = {
     "set batch_size": lambda d: setattr(d.DataLoader([1]), "batch_size", 3),
     "shuffle without a length": lambda d: d.DataLoader(d.Dataset(), shuffle=True),
     "length without a length": lambda d: len(d.DataLoader(d.Dataset())),
+    "shares of nobody": lambda d: d.DistributedSampler([1]),
+    "rank beyond": lambda d: d.DistributedSampler([1], 2, 2),
     "no samples": lambda d: d.Dataset()[0],
     "replacement 1": lambda d: d.RandomSampler([1], replacement=1),
     "num_samples 0": lambda d: d.RandomSampler([1], num_samples=0),
@@ -237,8 +256,7 @@ def test_all_public_names_are_there() -> None:
     pipes = {"DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe", "_DatasetKind"}
     pipes |= {"argument_validation", "functional_datapipe", "guaranteed_datapipes_determinism", "non_deterministic"}
     pipes |= {"runtime_validation", "runtime_validation_disabled"}
-    missing = set(torch.utils.data.__all__) - pipes - set(dir(tl.utils.data))
-    assert missing == {"DistributedSampler"}
+    assert not set(torch.utils.data.__all__) - pipes - set(dir(tl.utils.data))
 
 
 def test_signatures_are_pytorchs() -> None:

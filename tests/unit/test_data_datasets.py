@@ -18,6 +18,7 @@ from tallow.data import (
     ChainDataset,
     ConcatDataset,
     Dataset,
+    DistributedSampler,
     IterableDataset,
     RandomSampler,
     Sampler,
@@ -269,6 +270,18 @@ def test_the_default_seed_fixes_the_order() -> None:
     order = list(RandomSampler(range(50)))
     tl.manual_seed(5)
     assert list(RandomSampler(range(50))) == order
+
+
+def test_each_process_takes_its_share_of_an_order_that_all_know() -> None:
+    shares = [DistributedSampler(range(30), num_replicas=3, rank=rank, seed=4) for rank in range(3)]
+    first = [list(share) for share in shares]
+    assert sorted(index for share in first for index in share) == list(range(30))
+    assert [list(share) for share in shares] == first
+    for share in shares:
+        share.set_epoch(1)
+    second = [list(share) for share in shares]
+    assert sorted(index for share in second for index in share) == list(range(30))
+    assert second != first
 
 
 def test_weights_say_how_often() -> None:

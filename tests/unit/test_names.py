@@ -10,7 +10,8 @@ import tallow as tl
 from tallow.errors import MissingNameError
 
 PARTS = ["autograd", "cuda", "io", "linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim"]
-MODULES = ["tallow", *(f"tallow.{part}" for part in [*PARTS, "optim.lr_scheduler", "special", "text"])]
+PARTS += ["data", "optim.lr_scheduler", "special", "text", "utils", "utils.data"]
+MODULES = ["tallow", *(f"tallow.{part}" for part in PARTS)]
 
 
 @pytest.mark.parametrize("name", MODULES)

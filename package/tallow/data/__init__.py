@@ -1,5 +1,7 @@
 """Data, as torch.utils.data: datasets, samplers and the `DataLoader`; and readers of well-known data sets."""
 
+from typing import TYPE_CHECKING
+
 from tallow.data.collate import default_collate, default_convert
 from tallow.data.dataloader import DataLoader
 from tallow.data.dataset import (
@@ -12,6 +14,7 @@ from tallow.data.dataset import (
     TensorDataset,
     random_split,
 )
+from tallow.data.distributed import DistributedSampler
 from tallow.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -22,6 +25,12 @@ from tallow.data.sampler import (
 )
 from tallow.data.worker_info import WorkerInfo, get_worker_info
 from tallow.names import names_of
+
+if TYPE_CHECKING:
+    from tallow.data.cifar import CIFAR10
+    from tallow.data.mnist import MNIST, FashionMNIST
+    from tallow.data.stories import TinyStories, TokenBlocks
+    from tallow.data.tables import CSVDataset, NPZDataset
 
 LATER = {  # what opens files is imported when it is first asked for
     "CIFAR10": "tallow.data.cifar:CIFAR10",
@@ -34,12 +43,18 @@ LATER = {  # what opens files is imported when it is first asked for
 }
 
 __all__ = [
+    "CIFAR10",
+    "MNIST",
     "BatchSampler",
+    "CSVDataset",
     "ChainDataset",
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
+    "FashionMNIST",
     "IterableDataset",
+    "NPZDataset",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
@@ -47,6 +62,8 @@ __all__ = [
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",
+    "TinyStories",
+    "TokenBlocks",
     "WeightedRandomSampler",
     "WorkerInfo",
     "default_collate",
@@ -54,6 +71,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
-__all__ += list(LATER)
 
 __getattr__, __dir__ = names_of(__name__, later=LATER)

@@ -78,7 +78,7 @@ class ProcessIterator(LoaderIterator):
             while one.tasks:  # of an epoch that was left early
                 self._receive(one)
             one.ended = False
-            one.connection.send(worker.RESUME)
+            _send(one, worker.RESUME)
         self._begin()
 
     def _begin(self) -> None:
@@ -98,8 +98,7 @@ class ProcessIterator(LoaderIterator):
         one = next(one for one in self._turns if not one.ended)
         self._owners.append(one)
         one.tasks += 1
-        with suppress(OSError):  # if it has died, that is reported when it is asked for its answer
-            one.connection.send(task)
+        _send(one, task)
 
     def _next(self) -> Any:
         while self._owners:
@@ -167,6 +166,11 @@ def _start(context: Any, loader: DataLoader[Any], id: int, base_seed: int, stopp
     finally:
         theirs.close()
     return Worker(process, ours)
+
+
+def _send(one: Worker, message: Any) -> None:
+    with suppress(OSError):  # if it has died, that is reported when it is asked for its answer
+        one.connection.send(message)
 
 
 def _died(one: Worker) -> WorkerError:

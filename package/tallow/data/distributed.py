@@ -1,0 +1,72 @@
+"""Sharing a dataset out among processes that train one model together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sized
+from itertools import cycle, islice
+
+from tallow.data.sampler import Sampler
+from tallow.errors import ArgumentError
+from tallow.functions.sampling import randperm
+from tallow.random import Generator
+
+
+class DistributedSampler(Sampler[int]):
+    """The indices that one of several processes takes: each the same number, together the whole dataset.
+
+    All processes draw the same random order, from `seed` and the epoch, and take every num_replicas-th of it. Call
+    `set_epoch` before each epoch, or the order stays the same.
+
+    Args:
+        num_replicas: how many processes there are.
+        rank: which of them this is, from 0 on.
+        drop_last: where the dataset does not divide evenly, leave samples out; or else some are taken twice.
+
+    Raises:  ArgumentError without num_replicas and rank (there is no process group to ask), or for a rank beyond them
+    """
+
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            raise ArgumentError(
+                "DistributedSampler: there is no process group to ask",
+                mend="pass num_replicas and rank, such as MPI.COMM_WORLD.size and .rank",
+            )
+        if not 0 <= rank < num_replicas:
+            raise ArgumentError(f"invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.shuffle = shuffle
+        self.seed = seed
+        self.drop_last = drop_last
+        self.epoch = 0
+
+    @property
+    def num_samples(self) -> int:
+        """Of this process, as of each."""
+        share = len(self.dataset) / self.num_replicas
+        return math.floor(share) if self.drop_last else math.ceil(share)
+
+    def __iter__(self) -> Iterator[int]:
+        n = len(self.dataset)
+        if self.shuffle:
+            order = randperm(n, generator=Generator().manual_seed(self.seed + self.epoch)).tolist()
+        else:
+            order = list(range(n))
+        return islice(cycle(order), self.rank, self.num_samples * self.num_replicas, self.num_replicas)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw another order, the same in all processes that set the same epoch."""
+        self.epoch = epoch

@@ -75,14 +75,14 @@ class VarBuilder:
     def from_safetensors(cls, paths: Path | Sequence[Path], dtype: Any = None, device: Any = "cpu") -> VarBuilder:
         """One file or several, each a shard, an index (`.json`) of the shards beside it, or the folder of a model.
 
-        Raises:  CheckpointError when one is malformed, or two have a tensor of the same name
+        Raises:  CheckpointError when one is malformed, or two have tensors of the same name
         """
         tensors: dict[str, Tensor] = {}
         given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         for path in given:
             found = _load_safetensors(path)
-            for name in found.keys() & tensors.keys():
-                raise CheckpointError(f"{os.fspath(path)}: tensor {name!r} is in another of these files already")
+            if twice := sorted(found.keys() & tensors.keys()):
+                raise CheckpointError(f"{os.fspath(path)}: in another of these files already: {', '.join(twice)}")
             tensors |= found
         return cls(_Tensors(tensors, ", ".join(os.fspath(path) for path in given)), dtype, device)
 

@@ -21,7 +21,8 @@ KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or
 ALL = [
     *("adam_step", "attention", "attention_backward", "attention_decode"),
     *("convolution", "convolution_dw", "convolution_dx", "decode_block"),
-    *("gelu", "layer_norm", "linear", "rms_norm", "rotary", "silu", "silu_mul", "softmax"),
+    *("gelu", "gelu_backward", "layer_norm", "layer_norm_backward", "linear", "max_pool", "max_pool_backward"),
+    *("rms_norm", "rotary", "silu", "silu_mul", "softmax"),
 ]
 
 # Every element kernel on arrays whose last byte is the last of its page, the next page being forbidden: a kernel that
@@ -57,6 +58,7 @@ from tallow.kernels.bindings.matmul import matmul
 for n in (*range(1, 20), 33, 100):
     x, w = normal(3, n), normal(n)
     fn["softmax"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n)), fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
+    fn["gelu_backward"](x, x, "none"), fn["gelu_backward"](x, x, "tanh"), fn["layer_norm_backward"](x, x, w, 1e-5)
     fn["rms_norm"](x, w, 1e-5), fn["layer_norm"](x, w, normal(n), 1e-5)
     fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), True)
     fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), False)
@@ -68,6 +70,8 @@ for n in (*range(1, 20), 33, 100):
     x, w, g, settings = normal(2, 2, 3, n), normal(3, 2, 2, 1), normal(2, 3, 4, n), ((1, 1), (1, 0), (1, 1), 1)
     fn["convolution"](x, w, normal(3), *settings, (4, n)), fn["convolution_dx"](g, w, *settings, (3, n))
     fn["convolution_dw"](x, g, *settings, (3, 2, 2, 1))
+    windows = ((2, 2), (2, 1), (0, 1), (1, 1))
+    fn["max_pool_backward"](fn["max_pool"](normal(2, 4, n), *windows, (2, n + 1)), normal(2, 4, n), *windows)
     fn["adam_step"](*[normal(n) for _ in range(5)], 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, False)
     fn["adam_step"](*[normal(n) for _ in range(4)], None, 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, True)
     for dtype in (np.float32, np.float16):
@@ -167,7 +171,7 @@ def test_the_build_makes_what_the_loader_looks_for(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path(library.FOLDER, "tallow-x86-64.so").exists(), reason="not on x86-64 Linux, or not built")
 def test_the_library_for_older_processors_keeps_the_contracts_too(tmp_path: Path) -> None:
     shutil.copy(Path(library.FOLDER, "tallow-x86-64.so"), tmp_path)
-    names = ("attention", "compiled", "convolution", "decode_block")
+    names = ("attention", "compiled", "convolution", "decode_block", "pooling")
     tests = [str(Path(__file__).with_name(f"test_kernels_{name}.py")) for name in names]
     code = f"""
 import sys, pytest

@@ -157,6 +157,79 @@ def test_in_place(name: str, n: int) -> None:
     assert_close(x.check(), expected(before), rtol, atol)
 
 
+# Gradients: the formula in float64, and the C function called as fn(dx, g, x) on guarded memory.
+
+
+def gelu_backward64(g: Array, x: Array) -> Array:
+    """g (Φ(x) + x φ(x))"""
+    x = x.astype(np.float64)
+    cdf = np.array([math.erfc(-v / math.sqrt(2)) / 2 for v in x.ravel()]).reshape(x.shape)
+    return g * (cdf + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))
+
+
+def gelu_tanh_backward64(g: Array, x: Array) -> Array:
+    x = x.astype(np.float64)
+    u, slope = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3), math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)
+    return g * ((1 + np.tanh(u)) / 2 + x / 2 * slope / np.cosh(u) ** 2)
+
+
+GELU_GRADIENTS: dict[str, tuple[Callable[[Array, Array], Array], float]] = {
+    "tl_gelu_backward_f32": (gelu_backward64, 1e-6),
+    "tl_gelu_tanh_backward_f32": (gelu_tanh_backward64, 4e-6),
+}
+
+
+@pytest.mark.parametrize("n", [*range(1, 20), 257])
+@pytest.mark.parametrize("name", GELU_GRADIENTS)
+def test_gelu_backward(name: str, n: int) -> None:
+    run = c_function(name, P, P, P, N)
+    formula, error = GELU_GRADIENTS[name]
+    for shift in range(3):
+        g, x = shifted(normal(n), shift), shifted(normal(n) * 3, shift + 1)
+        expected = formula(g, x)
+        dx = Guarded(n, shift=3 - shift)
+        run(pointer(dx.array), pointer(g), pointer(x), n)
+        assert_close(dx.check(), expected, 0, error * np.abs(g))
+        run(pointer(g), pointer(g), pointer(x), n)  # in place
+        np.testing.assert_array_equal(g, dx.array)
+
+
+def test_gelu_backward_at_the_ends_of_float32() -> None:
+    x = np.array([-3e38, -110, -20, -0.0, 0.0, 1e-40, 20, 110, 3e38, np.nan], np.float32)
+    for approximate in ("none", "tanh"):
+        slope = call("gelu_backward", x, np.ones_like(x), approximate)
+        np.testing.assert_allclose(slope[:9], [0, 0, 0, 0.5, 0.5, 0.5, 1, 1, 1], atol=1e-30)
+        assert np.isnan(slope[9])
+
+
+def layer_norm_backward64(g: Array, x: Array, weight: Array) -> tuple[Array, Array, Array]:
+    x, g = x.astype(np.float64), g.astype(np.float64)
+    centred = x - x.mean(axis=-1, keepdims=True)
+    r = 1 / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + EPS)
+    normal, h = centred * r, g * weight
+    dx = r * (h - h.mean(axis=-1, keepdims=True) - normal * (h * normal).mean(axis=-1, keepdims=True))
+    return dx, (g * normal).sum(axis=0), g.sum(axis=0)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_layer_norm_backward(n: int) -> None:
+    run = c_function("tl_layer_norm_backward_f32", *[P] * 6, N, N, F)
+    for shift in range(3):
+        g, x, w = shifted(normal(7, n), shift), shifted(normal(7, n), 3 - shift), shifted(WEIGHT[:n], 1)
+        for weight in (w, None):
+            dx, dw, db = Guarded(7, n, shift=shift), Guarded(n, shift=1), Guarded(n, shift=2)
+            run(*(pointer(a) for a in (dx.array, dw.array, db.array, g, x, weight)), 7, n, EPS)
+            scale = np.ones(n) if weight is None else w
+            wanted = layer_norm_backward64(g, x, scale)
+            deviation = np.sqrt(x.astype(np.float64).var(axis=-1, keepdims=True) + EPS)
+            slope = (np.abs(g * scale) / deviation).max()
+            far = 1 + (np.abs(x.mean(axis=-1, keepdims=True)) / deviation).max()  # what rounding the mean costs
+            for got, value, size in zip((dx, dw, db), wanted, (slope * far, 50 * far, 20), strict=True):
+                assert_close(got.check(), value, 1e-5, 2e-6 * size)
+        run(*(pointer(a) for a in (g, dw.array, db.array, g, x, None)), 7, n, EPS)  # in place
+        np.testing.assert_array_equal(g, dx.array)
+
+
 @pytest.mark.parametrize("name", ["softmax", "silu", "gelu", "gelu_tanh"])
 @pytest.mark.parametrize("n", [5, 8, 37])
 def test_nan_reaches_the_result(name: str, n: int) -> None:
@@ -415,6 +488,10 @@ def test_bindings_refuse_what_does_not_fit() -> None:
         ("rms_norm", (x, normal(7), EPS)),
         ("layer_norm", (x, normal(8), normal(9), EPS)),
         ("silu_mul", (x, normal(4, 9))),
+        ("gelu_backward", (x, normal(4, 9), "none")),
+        ("gelu_backward", (x, x, "sigmoid")),
+        ("layer_norm_backward", (x, normal(3, 8), None, EPS)),
+        ("layer_norm_backward", (x, x, normal(7), EPS)),
         ("linear", (x, normal(5, 7).astype(np.float16), None)),
         ("linear", (x, normal(5, 8).astype(np.float16), normal(4))),
         ("rotary", (x, normal(4, 3), normal(4, 3), True)),

@@ -274,8 +274,7 @@ def gelu(input: Array, *, approximate: str = "none") -> Result:
     if approximate not in ("none", "tanh"):
         raise ArgumentError(f"gelu: approximate={approximate!r}", mend="use 'none' or 'tanh'")
     expect_float("gelu", input)
-    slope = _gelu_slope if approximate == "none" else _gelu_tanh_slope
-    return kernels.run("gelu", input, approximate), lambda g: (g * slope(input),)
+    return kernels.run("gelu", input, approximate), lambda g: (kernels.run("gelu_backward", input, g, approximate),)
 
 
 @kernels.kernel("gelu", "array")
@@ -283,6 +282,11 @@ def _gelu(x: Array, approximate: str) -> Array:
     if approximate == "none":
         return x * _normal_cdf(x)
     return x * (1 + array_module(x).tanh(_gelu_angle(x))) / 2
+
+
+@kernels.kernel("gelu_backward", "array")
+def _gelu_backward(x: Array, g: Array, approximate: str) -> Array:
+    return g * (_gelu_slope(x) if approximate == "none" else _gelu_tanh_slope(x))
 
 
 def _normal_cdf(x: Array) -> Array:
@@ -294,11 +298,8 @@ def _gelu_angle(x: Array) -> Array:
 
 
 def _gelu_slope(x: Array) -> Array:
-    """Φ(x) + x φ(x). Φ is taken from the kernel's x Φ(x), thirty times quicker than erfc on arrays."""
-    xp = array_module(x)
-    small = abs(x) < 1e-30  # where the quotient would be of numbers that have lost their digits; Φ is 1/2 there
-    cdf = xp.where(small, x.dtype.type(0.5), kernels.run("gelu", x, "none") / xp.where(small, x.dtype.type(1), x))
-    return cdf + x * xp.exp(x * x / -2) / math.sqrt(2 * math.pi)
+    """Φ(x) + x φ(x)"""
+    return _normal_cdf(x) + x * array_module(x).exp(x * x / -2) / math.sqrt(2 * math.pi)
 
 
 def _gelu_tanh_slope(x: Array) -> Array:

@@ -89,21 +89,16 @@ def layer_norm(
     """
     dims = _last_axes("layer_norm", input, normalized_shape, weight, bias)
     x = as_rows(input, dims)
-    y = run("layer_norm", x, _row(weight), _row(bias), eps)
+    weight_row = _row(weight)
+    y = run("layer_norm", x, weight_row, _row(bias), eps)
     bias_shape = None if bias is None else bias.shape
 
     def backward(g: Array) -> tuple[object, ...]:
-        g = as_rows(g, dims)
-        normal, r = standardize(x, eps)
-
-        def d_input() -> Array:
-            h = g if weight is None else g * weight.reshape(-1)
-            return standardize_backward(h, normal, r).reshape(input.shape)
-
+        dx, dw, db = run("layer_norm_backward", as_rows(g, dims), x, weight_row, eps)
         return (
-            d_input,
-            None if weight is None else lambda: (g * normal).sum(axis=0).reshape(weight.shape),
-            None if bias_shape is None else lambda: g.sum(axis=0).reshape(bias_shape),
+            dx.reshape(input.shape),
+            None if weight is None else dw.reshape(weight.shape),
+            None if bias_shape is None else db.reshape(bias_shape),
         )
 
     return y.reshape(input.shape), backward
@@ -136,3 +131,11 @@ def layer_norm_array(x: Array, weight: Array | None, bias: Array | None, eps: fl
     if bias is not None:
         y += bias
     return y
+
+
+@kernel("layer_norm_backward", "array")
+def layer_norm_backward_array(g: Array, x: Array, weight: Array | None, eps: float) -> tuple[Array, Array, Array]:
+    """The gradients of x, weight and bias.  Shapes: g, x (rows, N), weight (N) -> (rows, N), (N), (N)"""
+    normal, r = standardize(x, eps)
+    dx = standardize_backward(g if weight is None else g * weight, normal, r)
+    return dx, (g * normal).sum(axis=0), g.sum(axis=0)

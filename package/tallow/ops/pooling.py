@@ -16,12 +16,13 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import DtypeError, ShapeError
+from tallow.kernels import kernel, run
 from tallow.ops.accumulate import add_at
 from tallow.ops.along import on_axis
 from tallow.ops.expect import expect_float, refuse_bool
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Index, Result, op
-from tallow.ops.windows import IntOrInts, expect_spatial, sizes
+from tallow.ops.windows import IntOrInts, Sizes, expect_spatial, sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def _axis_max(x: Array, axis: Axis) -> Array:
 
 def _axis_max_backward(x: Array, y: Array, axis: Axis, g: Array) -> Array:
     """The gradient of x, before padding, whose maxima are y: g goes to the first of the largest."""
-    x = axis.pad(x, lowest(x))
+    x = axis.pad(x, np.nan)  # which is no maximum, not even where a window is -∞ throughout
     d = axis.padded_zeros(g)
     open_ = array_module(x).ones(y.shape, bool)
     for i in range(axis.kernel):
@@ -167,20 +168,44 @@ def max_pool(
     refuse_bool(name, input)
     axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
 
-    def stages() -> list[Array]:
-        """The input, and what it is after each dim, last dim first."""
-        done = [input]
-        for axis in reversed(axes):
-            done.append(_axis_max(axis.pad(done[-1], lowest(input)), axis))
-        return done
+    windows = tuple(tuple(getattr(axis, name) for axis in axes) for name in WINDOW)
+    return (
+        run("max_pool", input, *windows, tuple(axis.out for axis in axes)),
+        lambda g: (run("max_pool_backward", g, input, *windows),),
+    )
 
-    def backward(g: Array) -> tuple[Array]:
-        done = stages()
-        for axis, x, y in zip(axes, reversed(done[:-1]), reversed(done[1:]), strict=True):
-            g = _axis_max_backward(x, y, axis, g)
-        return (g,)
 
-    return stages()[-1], backward
+WINDOW = ("kernel", "stride", "padding", "dilation")
+
+
+def _axes(spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> list[Axis]:
+    dims = len(kernel)
+    parts = zip(spatial[-dims:], kernel, stride, dilation, padding, out, strict=True)
+    return [Axis(i - dims, *part) for i, part in enumerate(parts)]
+
+
+def _max_stages(x: Array, axes: list[Axis]) -> list[Array]:
+    """The input, and what it is after each dim, last dim first."""
+    done = [x]
+    for axis in reversed(axes):
+        done.append(_axis_max(axis.pad(done[-1], lowest(x)), axis))
+    return done
+
+
+@kernel("max_pool", "array")
+def max_pool_array(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> Array:
+    """Shapes:  x (*lead, *spatial) -> (*lead, *out)"""
+    return _max_stages(x, _axes(x.shape, kernel, stride, padding, dilation, out))[-1]
+
+
+@kernel("max_pool_backward", "array")
+def max_pool_backward_array(g: Array, x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
+    """Shapes:  g (*lead, *out), x (*lead, *spatial) -> the same as x"""
+    axes = _axes(x.shape, kernel, stride, padding, dilation, g.shape[-len(kernel) :])
+    done = _max_stages(x, axes)
+    for axis, before, after in zip(axes, reversed(done[:-1]), reversed(done[1:]), strict=True):
+        g = _axis_max_backward(before, after, axis, g)
+    return g
 
 
 @op("")

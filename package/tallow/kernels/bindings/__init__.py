@@ -4,6 +4,24 @@ Imported when the library has been loaded. C checks nothing, so each binding see
 the beginning of as many elements, of the right type and order, as the contract in the C file says.
 """
 
-from tallow.kernels.bindings import activation, attention, convolution, decode_block, matmul, normalization, optimizers
+from tallow.kernels.bindings import (
+    activation,
+    attention,
+    convolution,
+    decode_block,
+    matmul,
+    normalization,
+    optimizers,
+    pooling,
+)
 
-__all__ = ["activation", "attention", "convolution", "decode_block", "matmul", "normalization", "optimizers"]
+__all__ = [
+    "activation",
+    "attention",
+    "convolution",
+    "decode_block",
+    "matmul",
+    "normalization",
+    "optimizers",
+    "pooling",
+]

@@ -16,6 +16,10 @@ _gelu = {
     "none": function("tl_gelu_f32", None, POINTER, POINTER, SIZE),
     "tanh": function("tl_gelu_tanh_f32", None, POINTER, POINTER, SIZE),
 }
+_gelu_backward = {
+    "none": function("tl_gelu_backward_f32", None, POINTER, POINTER, POINTER, SIZE),
+    "tanh": function("tl_gelu_tanh_backward_f32", None, POINTER, POINTER, POINTER, SIZE),
+}
 
 
 def float32_rows(x: Array) -> bool:
@@ -23,9 +27,9 @@ def float32_rows(x: Array) -> bool:
     return x.dtype == FLOAT32 and x.ndim > 0
 
 
-def two_float32_arrays(a: Array, b: Array) -> bool:
-    """Two float32 arrays of one shape."""
-    return a.dtype == FLOAT32 and b.dtype == FLOAT32 and a.shape == b.shape
+def two_float32_arrays(a: Array, b: Array, *_: object) -> bool:
+    """Two float32 arrays of one shape."""  # a gradient without dims may be a number of NumPy's, which has no address
+    return a.dtype == FLOAT32 and b.dtype == FLOAT32 and a.shape == b.shape and isinstance(b, np.ndarray)
 
 
 @compiled("softmax", float32_rows)
@@ -68,3 +72,16 @@ def gelu(x: Array, approximate: str) -> Array:
     y = np.empty(x.shape, FLOAT32)
     _gelu[approximate](address(y), address(x), x.size)
     return y
+
+
+@compiled("gelu_backward", two_float32_arrays)
+def gelu_backward(x: Array, g: Array, approximate: str) -> Array:
+    """g times the slope of gelu at x.  Shapes: x, g the same -> the same."""
+    if approximate not in _gelu_backward:
+        raise ArgumentError(f"gelu: approximate={approximate!r}", mend="use 'none' or 'tanh'")
+    if g.shape != x.shape:
+        raise ShapeError(f"gelu_backward: {g.shape} and {x.shape} differ")
+    g, x = contiguous(g), contiguous(x)
+    dx = np.empty(x.shape, FLOAT32)
+    _gelu_backward[approximate](address(dx), address(g), address(x), x.size)
+    return dx

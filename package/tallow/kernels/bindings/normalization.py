@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tallow.dtypes import Array
+from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, contiguous, optional_address, row_weight
 from tallow.kernels.library import FLOAT, POINTER, SIZE, function
 
 _layer_norm = function("tl_layer_norm_f32", None, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, FLOAT)
+_layer_norm_backward = function("tl_layer_norm_backward_f32", None, *[POINTER] * 6, SIZE, SIZE, FLOAT)
 _rms_norm = function("tl_rms_norm_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE, FLOAT)
 
 
@@ -32,6 +34,27 @@ def layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -
         n = x.shape[-1]
         _layer_norm(address(y), address(x), optional_address(weight), optional_address(bias), x.size // n, n, eps)
     return y
+
+
+def float32_layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) -> bool:
+    """float32 arrays g and x of one shape and at least one dimension, and a float32 weight or None."""
+    return float32_rms_norm(x, weight, eps) and g.dtype == FLOAT32 and g.shape == x.shape
+
+
+@compiled("layer_norm_backward", float32_layer_norm_backward)
+def layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) -> tuple[Array, Array, Array]:
+    """The gradients of x, weight and bias.  Shapes: g, x (..., N), weight (N,) -> (..., N), (N,), (N,)."""
+    if g.shape != x.shape:
+        raise ShapeError(f"layer_norm_backward: {g.shape} and {x.shape} differ")
+    weight = row_weight("layer_norm", x, weight)
+    g, x = contiguous(g), contiguous(x)
+    n = x.shape[-1]
+    dx, dw, db = np.empty(x.shape, FLOAT32), np.empty(n, FLOAT32), np.empty(n, FLOAT32)
+    rows = x.size // n if n else 0
+    _layer_norm_backward(
+        address(dx), address(dw), address(db), address(g), address(x), optional_address(weight), rows, n, eps
+    )
+    return dx, dw, db
 
 
 @compiled("rms_norm", float32_rms_norm)

@@ -13,6 +13,7 @@
 //
 // The windows of a tile of y are gathered into the columns of a matrix, small enough to stay in L2, and multiplied there.
 #include "product.h"
+#include "windows.h"
 
 enum { TILE = 32768, LEAST = 32 }; // floats of a matrix of columns; its columns at least, where y has as many in a row
 
@@ -58,28 +59,26 @@ EXPORT size_t tl_convolution_scratch(const size_t *shape) {
          + to_lanes(n->outputs) * (row + depth);   // a tile of y or g, and the gradient of w, transposed
 }
 
-// A row of the matrix of columns: one place of the windows. Where it meets x, as an offset, and which positions of a row of
-// y find it inside of the width of x.
+// A row of the matrix of columns: one place of the windows, and the columns of y that find it inside of the width of x.
 typedef struct {
-  ptrdiff_t channel, down, right;
-  size_t from, to;
+  size_t channel, down, right;
+  range columns;
 } place;
 
 static place place_at(const sizes *n, size_t index, const box *b) {
-  size_t k_w = index % n->kernel_w, k_h = index / n->kernel_w % n->kernel_h;
-  ptrdiff_t channel = (ptrdiff_t)(index / n->kernel_w / n->kernel_h), step = (ptrdiff_t)n->stride_w;
-  ptrdiff_t down = (ptrdiff_t)(k_h * n->dilation_h) - (ptrdiff_t)n->before_h;
-  ptrdiff_t right = (ptrdiff_t)(k_w * n->dilation_w) - (ptrdiff_t)n->before_w, end = (ptrdiff_t)n->width - right;
-  size_t from = right < 0 ? (size_t)((-right + step - 1) / step) : 0, to = end > 0 ? (size_t)((end + step - 1) / step) : 0;
-  from = from < b->left ? b->left : smaller(from, b->right);
-  to = to < from ? from : smaller(to, b->right);
-  return (place){channel, down, right, from, to};
+  size_t k_w = index % n->kernel_w, k_h = index / n->kernel_w % n->kernel_h, right = k_w * n->dilation_w;
+  range all = inside(right, n->before_w, n->width, n->stride_w, n->out_w);
+  size_t from = all.from < b->left ? b->left : smaller(all.from, b->right);
+  size_t to = all.to < from ? from : smaller(all.to, b->right);
+  return (place){index / n->kernel_w / n->kernel_h, k_h * n->dilation_h, right, {from, to}};
 }
 
-// The offset in x of the row that a row of y meets at a place, or -1 if it lies outside.
-static ptrdiff_t row_at(const sizes *n, const place *p, size_t row) {
-  ptrdiff_t at = (ptrdiff_t)(row * n->stride_h) + p->down;
-  return at < 0 || at >= (ptrdiff_t)n->height ? -1 : (p->channel * (ptrdiff_t)n->height + at) * (ptrdiff_t)n->width;
+// The offset in x of what row i of y meets first at a place; -1 if the row of x lies outside.
+static ptrdiff_t meeting(const sizes *n, const place *p, size_t i) {
+  ptrdiff_t row = element_at(i, p->down, n->before_h, n->height, n->stride_h);
+  if (row < 0 || p->columns.from == p->columns.to) return -1;
+  return ((ptrdiff_t)(p->channel * n->height) + row) * (ptrdiff_t)n->width
+         + (ptrdiff_t)(p->columns.from * n->stride_w + p->right) - (ptrdiff_t)n->before_w;
 }
 
 static void clear(float *x, size_t n) {
@@ -93,19 +92,19 @@ static void gather(float *columns, size_t row, const float *x, const sizes *n, c
     const place p = place_at(n, r, b);
     float *out = columns;
     for (size_t i = b->top; i < b->bottom; i++, out += width) {
-      ptrdiff_t at = row_at(n, &p, i);
+      ptrdiff_t at = meeting(n, &p, i);
       if (at < 0) {
         clear(out, width);
         continue;
       }
-      const float *source = x + at + p.right + (ptrdiff_t)(p.from * step);
-      size_t count = p.to - p.from, j = 0;
-      float *inside = out + (p.from - b->left);
-      clear(out, p.from - b->left);
+      const float *source = x + at;
+      float *met = out + (p.columns.from - b->left);
+      size_t count = p.columns.to - p.columns.from, j = 0;
+      clear(out, p.columns.from - b->left);
       if (step == 1)
-        for (; j + LANES <= count; j += LANES) store(inside + j, load(source + j));
-      for (; j < count; j++) inside[j] = source[j * step];
-      clear(inside + count, b->right - p.to);
+        for (; j + LANES <= count; j += LANES) store(met + j, load(source + j));
+      for (; j < count; j++) met[j] = source[j * step];
+      clear(met + count, b->right - p.columns.to);
     }
     clear(columns + b->area, to_lanes(b->area) - b->area);
   }
@@ -116,12 +115,12 @@ static void scatter(float *x, const float *columns, size_t row, const sizes *n, 
   const size_t step = n->stride_w, width = b->right - b->left, depth = depth_of(n);
   for (size_t r = 0; r < depth; r++, columns += row) {
     const place p = place_at(n, r, b);
-    const float *in = columns + (p.from - b->left);
+    const float *in = columns + (p.columns.from - b->left);
     for (size_t i = b->top; i < b->bottom; i++, in += width) {
-      ptrdiff_t at = row_at(n, &p, i);
+      ptrdiff_t at = meeting(n, &p, i);
       if (at < 0) continue;
-      float *target = x + at + p.right + (ptrdiff_t)(p.from * step);
-      size_t count = p.to - p.from, j = 0;
+      float *target = x + at;
+      size_t count = p.columns.to - p.columns.from, j = 0;
       if (step == 1)
         for (; j + LANES <= count; j += LANES) store(target + j, load(target + j) + load(in + j));
       for (; j < count; j++) target[j * step] += in[j];

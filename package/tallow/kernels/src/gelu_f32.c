@@ -1,15 +1,16 @@
 // tl_gelu_f32       y = x Φ(x), Φ the normal distribution function                          GELU, arXiv:1606.08415
 // tl_gelu_tanh_f32  y = x / (1 + exp(-2u)),  u = √(2/π) (x + 0.044715 x³): its tanh approximation, as 0.5 x (1 + tanh u)
-//   layout  x, y (n,) contiguous      align  none needed       length  any n ≥ 0
-//   alias   y may be x; any other overlap is undefined
+// tl_gelu_backward_f32, tl_gelu_tanh_backward_f32   dx = g dy/dx
+//   layout  x, y, g, dx (n,) contiguous      align  none needed       length  any n ≥ 0
+//   alias   y may be x, and dx may be x or g; any other overlap is undefined
 //   special gelu(+inf) = +inf, gelu(-inf) = NaN as in PyTorch; NaN stays NaN
 //   error   ≤ 4e-7 |x| relative to float64; for x < 0 also ≤ (1 + x²) 1e-6 relative to the result itself: the tail of Φ is
-//           computed as such, never as 1 + erf
+//           computed as such, never as 1 + erf. dx ≤ 1e-6 |g|, tanh 4e-6 |g|
 #include "vec.h"
 
 // Φ(-t) = exp(-t²/2) P(s), s = 1 / (1 + 0.45 t), t ≥ 0: P fitted to erfc(t/√2)/2 · exp(t²/2) by weighted least squares in
 // s, relative error 4e-8 in exact arithmetic.
-static inline vf tail(vf t) {
+static inline vf tail(vf t, vf bell) { // bell = exp(-t²/2)
   vf s = splat(1.0f) / fma(splat(0.45f), t, splat(1.0f));
   vf p = splat(0.03827958f);
   p = fma(p, s, splat(-0.22561999f));
@@ -21,19 +22,36 @@ static inline vf tail(vf t) {
   p = fma(p, s, splat(0.17700067f));
   p = fma(p, s, splat(0.17970866f));
   p = fma(p, s, splat(-5.7785337e-6f));
-  return exp(t * t * splat(-0.5f)) * p;
+  return bell * p;
+}
+
+static inline vf magnitude(vf x) {
+  vf t = select(x < splat(0.0f), -x, x);
+  return select(t > splat(16.0f), splat(16.0f), t); // Φ(-16) is 0 here, and inf * 0 must not meet
 }
 
 static inline vf gelu(vf x) {
-  vf t = select(x < splat(0.0f), -x, x);
-  t = select(t > splat(16.0f), splat(16.0f), t); // Φ(-16) is 0 here, and inf * 0 must not meet
-  vf q = tail(t);
+  vf t = magnitude(x), q = tail(t, exp(t * t * splat(-0.5f)));
   return select(x < splat(0.0f), x * q, x - t * q);
+}
+
+// Φ(x) + x φ(x)
+static inline vf gelu_slope(vf x) {
+  vf t = magnitude(x), bell = exp(t * t * splat(-0.5f)), q = tail(t, bell);
+  return fma(x * splat(0.39894228f), bell, select(x < splat(0.0f), q, splat(1.0f) - q));
 }
 
 static inline vf gelu_tanh(vf x) {
   vf minus_2u = x * fma(x * x, splat(-0.0713548163f), splat(-1.5957691216f));
   return x / (splat(1.0f) + exp(minus_2u));
+}
+
+// s (1 + 2 x u' (1 - s)),  s = 1 / (1 + exp(-2u))
+static inline vf gelu_tanh_slope(vf x) {
+  vf t = select(x < splat(0.0f), -magnitude(x), magnitude(x)), square = t * t;
+  vf s = splat(1.0f) / (splat(1.0f) + exp(t * fma(square, splat(-0.0713548163f), splat(-1.5957691216f))));
+  vf bend = t * fma(square, splat(0.2140644488f), splat(1.5957691216f));
+  return s * fma(bend, splat(1.0f) - s, splat(1.0f));
 }
 
 EXPORT void tl_gelu_f32(float *y, const float *x, size_t n) {
@@ -46,4 +64,16 @@ EXPORT void tl_gelu_tanh_f32(float *y, const float *x, size_t n) {
   size_t i = 0;
   for (; i + LANES <= n; i += LANES) store(y + i, gelu_tanh(load(x + i)));
   store_part(y + i, n - i, gelu_tanh(load_part(x + i, n - i, 0.0f)));
+}
+
+EXPORT void tl_gelu_backward_f32(float *dx, const float *g, const float *x, size_t n) {
+  size_t i = 0;
+  for (; i + LANES <= n; i += LANES) store(dx + i, load(g + i) * gelu_slope(load(x + i)));
+  store_part(dx + i, n - i, load_part(g + i, n - i, 0.0f) * gelu_slope(load_part(x + i, n - i, 0.0f)));
+}
+
+EXPORT void tl_gelu_tanh_backward_f32(float *dx, const float *g, const float *x, size_t n) {
+  size_t i = 0;
+  for (; i + LANES <= n; i += LANES) store(dx + i, load(g + i) * gelu_tanh_slope(load(x + i)));
+  store_part(dx + i, n - i, load_part(g + i, n - i, 0.0f) * gelu_tanh_slope(load_part(x + i, n - i, 0.0f)));
 }

@@ -1,9 +1,12 @@
-// y[r, :] = (x[r, :] - mean) / sqrt(var + eps) * w + b, mean and variance over the row        LayerNorm, arXiv:1607.06450
-//   layout  x, y (rows, n) row-major, rows contiguous; w, b (n,), each may be null for ones and zeros
+// tl_layer_norm_f32           y[r, :] = (x[r, :] - mean) / sqrt(var + eps) * w + b, mean and variance over the row
+// tl_layer_norm_backward_f32  dx, dw, db from g, the gradient of y                       LayerNorm, arXiv:1607.06450
+//   layout  x, y, g, dx (rows, n) row-major, rows contiguous; w, b, dw, db (n,), w and b may be null for ones and zeros
 //   align   none needed       length  any n ≥ 1
-//   alias   y may be x; any other overlap is undefined
+//   alias   y may be x, and dx may be g; any other overlap is undefined
 //   error   ≤ 2e-6 of max|x[r, :] - mean| / sqrt(var + eps), scaled by w, plus what rounding the mean costs:
-//           ≤ 4e-7 · |mean| / sqrt(var + eps). The variance is of the differences from the mean, never E[x²] - mean²
+//           ≤ 4e-7 · |mean| / sqrt(var + eps). The variance is of the differences from the mean, never E[x²] - mean².
+//           dx ≤ 1e-5 of the largest |g w| / sqrt(var + eps) of the row, plus the same for the mean; dw and db are sums
+//           over the rows in order
 #include "vec.h"
 
 static inline float total(const float *x, size_t n) {
@@ -46,5 +49,41 @@ EXPORT void tl_layer_norm_f32(float *y, const float *x, const float *w, const fl
       store(y + i, v);
     }
     for (; i < n; i++) y[i] = (x[i] - mean) * scale * (w ? w[i] : 1.0f) + (b ? b[i] : 0.0f);
+  }
+}
+
+// With normal = (x - mean) r, r = 1 / sqrt(var + eps), h = g w:  dx = r (h - mean(h) - normal mean(h normal))
+EXPORT void tl_layer_norm_backward_f32(float *dx, float *dw, float *db, const float *g, const float *x, const float *w,
+                                       size_t rows, size_t n, float eps) {
+  for (size_t i = 0; i < n; i++) dw[i] = db[i] = 0.0f;
+  for (; rows--; x += n, g += n, dx += n) {
+    float mean = total(x, n) / (float)n;
+    float r = 1.0f / __builtin_sqrtf(squared_distance(x, mean, n) / (float)n + eps);
+    vf acc = {0}, acc_normal = {0};
+    float h_sum = 0.0f, h_normal_sum = 0.0f;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+      vf gradient = load(g + i), normal = (load(x + i) - splat(mean)) * splat(r), h = w ? gradient * load(w + i) : gradient;
+      acc += h;
+      acc_normal = fma(h, normal, acc_normal);
+      store(dw + i, fma(gradient, normal, load(dw + i)));
+      store(db + i, load(db + i) + gradient);
+    }
+    for (; i < n; i++) {
+      float normal = (x[i] - mean) * r, h = w ? g[i] * w[i] : g[i];
+      h_sum += h;
+      h_normal_sum += h * normal;
+      dw[i] += g[i] * normal;
+      db[i] += g[i];
+    }
+    float h_mean = (sum(acc) + h_sum) / (float)n, h_normal_mean = (sum(acc_normal) + h_normal_sum) / (float)n;
+    for (i = 0; i + LANES <= n; i += LANES) {
+      vf normal = (load(x + i) - splat(mean)) * splat(r), h = w ? load(g + i) * load(w + i) : load(g + i);
+      store(dx + i, splat(r) * (h - splat(h_mean) - normal * splat(h_normal_mean)));
+    }
+    for (; i < n; i++) {
+      float normal = (x[i] - mean) * r, h = w ? g[i] * w[i] : g[i];
+      dx[i] = r * (h - h_mean - normal * h_normal_mean);
+    }
   }
 }

@@ -1,0 +1,77 @@
+"""max_pool, max_pool_backward: over the last spatial dim or two, see src/max_pool_f32.c."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.errors import ShapeError
+from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, contiguous
+from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.library import POINTER, SIZE, function
+
+Sizes = tuple[int, ...]
+
+_max_pool = function("tl_max_pool_f32", None, POINTER, POINTER, SIZE, SIZE, POINTER)
+_max_pool_backward = function("tl_max_pool_backward_f32", None, *[POINTER] * 3, SIZE, SIZE, POINTER, POINTER)
+_Shape = SIZE * 12
+
+
+def float32_planes(x: Array, kernel: Sizes, *_: object) -> bool:
+    """A float32 array, and one spatial dim or two."""
+    return x.dtype == FLOAT32 and len(kernel) in (1, 2)
+
+
+def two_float32_planes(g: Array, x: Array, kernel: Sizes, *_: object) -> bool:
+    """Two float32 arrays, and one spatial dim or two."""
+    return g.dtype == FLOAT32 and float32_planes(x, kernel)
+
+
+class _Call:
+    """The sizes of one pooling, as C wants them, once it is certain that they fit."""
+
+    def __init__(self, x: Sizes, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Sizes, out: Sizes) -> None:
+        dims = len(kernel)
+        self.lead, spatial = x[:-dims], x[-dims:]
+        given = (spatial, kernel, stride, before, dilation, out)
+        if (
+            dims not in (1, 2)
+            or any(len(g) != dims for g in given)
+            or min(stride + dilation + kernel) < 1
+            or min(before) < 0
+        ):
+            raise ShapeError(f"max_pool: input {x}, kernel {kernel} and output {out} do not fit each other")
+        self.planes = math.prod(self.lead)
+        self.work = self.planes * math.prod(out) * math.prod(kernel)
+        one, no = (1,) * (2 - dims), (0,) * (2 - dims)  # a row is a plane of height 1
+        by_dim = [one + spatial, one + kernel, one + stride, one + dilation, no + before, one + out]
+        self.shape = _Shape(*(n for pair in by_dim for n in pair))
+
+
+@compiled("max_pool", float32_planes)
+def max_pool(x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Sizes, out: Sizes) -> Array:
+    """Shapes:  x (*lead, *spatial) -> (*lead, *out)"""
+    call = _Call(x.shape, kernel, stride, before, dilation, out)
+    x = contiguous(x)
+    y = np.empty((*call.lead, *out), FLOAT32)
+    in_parts(call.planes, call.work, lambda first, last: _max_pool(address(y), address(x), first, last, call.shape))
+    return y
+
+
+@compiled("max_pool_backward", two_float32_planes)
+def max_pool_backward(g: Array, x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Sizes) -> Array:
+    """Shapes:  g (*lead, *out), x (*lead, *spatial) -> the same as x"""
+    call = _Call(x.shape, kernel, stride, before, dilation, g.shape[-len(kernel) :])
+    if g.shape[: -len(kernel)] != call.lead:
+        raise ShapeError(f"max_pool_backward: g {g.shape} and input {x.shape} do not fit each other")
+    g, x = contiguous(g), contiguous(x)
+    dx = np.empty(x.shape, FLOAT32)
+
+    def part(first: int, last: int) -> None:
+        scratch = np.empty(g.shape[-1], FLOAT32)
+        _max_pool_backward(address(dx), address(g), address(x), first, last, call.shape, address(scratch))
+
+    in_parts(call.planes, call.work, part)
+    return dx

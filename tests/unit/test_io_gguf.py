@@ -122,6 +122,15 @@ def test_plain_tensors_are_views_and_quantised_ones_are_new(tmp_path: Path) -> N
     assert path.read_bytes() == VALID
 
 
+def test_a_var_builder_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(VALID)
+    vb = tl.nn.VarBuilder.from_gguf(path, dtype=tl.float32)
+    assert vb.get((2, 3), "matrix").tolist() == MATRIX.tolist()
+    assert vb.get(2, "bf").dtype is tl.float32
+    assert vb.get((1, 32), "q8")[0, 0].item() == -8
+
+
 def test_map_location_is_heeded() -> None:
     assert str(tl.load(VALID, map_location="meta")["q8"].device) == "meta"
 

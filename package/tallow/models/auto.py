@@ -7,6 +7,7 @@ from typing import Any
 
 from tallow import models
 from tallow.errors import CheckpointError
+from tallow.hub import local_folder
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.pretrained import PretrainedModel
 
@@ -53,17 +54,24 @@ class AutoModel:
     """Finds out what a folder holds.
 
     Example:
-        model = AutoModel.from_pretrained("TinyLlama-1.1B-Chat-v1.0", dtype=tl.bfloat16)
+        model = AutoModel.from_pretrained("TinyLlama/TinyLlama-1.1B-Chat-v1.0", dtype=tl.bfloat16)
     """
 
     @staticmethod
-    def from_pretrained(folder: str | Path, dtype: Any = None, device: Any = "cpu") -> PretrainedModel:
-        """Load a folder of Hugging Face's as the model that its `config.json` names.
+    def from_pretrained(
+        name: str | Path,
+        dtype: Any = None,
+        device: Any = "cpu",
+        *,
+        revision: str | None = None,
+        token: str | None = None,
+    ) -> Any:
+        """Load a folder of Hugging Face's, or a repository of its Hub, as the model that its `config.json` names.
 
-        Args:  dtype: as in the file if None
-
-        Raises:  CheckpointError for a model that tallow does not have, and as the model's own `from_pretrained`
+        Args:    as the models' own `from_pretrained`
+        Raises:  CheckpointError for a model that tallow does not have, and as the model's own
         """
+        folder = local_folder(name, revision=revision, token=token)
         return model_class(folder).from_pretrained(folder, dtype, device)
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from tallow import dtypes
 from tallow.autograd.modes import no_grad
+from tallow.hub import local_folder
 from tallow.io.model_folder import load_folder
 from tallow.models.config import CONFIG, Config
 from tallow.nn import init
@@ -39,14 +40,26 @@ class PretrainedModel(Module):
         self.config = config
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path, dtype: Any = None, device: Any = "cpu") -> Self:
-        """Load a folder of Hugging Face's: `config.json`, and weights in safetensors or PyTorch's files, or shards.
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        dtype: Any = None,
+        device: Any = "cpu",
+        *,
+        revision: str | None = None,
+        token: str | None = None,
+    ) -> Self:
+        """Load a folder of Hugging Face's, or a repository of its Hub: `config.json`, and weights, whole or in shards.
 
-        Args:  dtype: as in the file if None
+        Args:
+            name: a folder, or `owner/repository`.
+            dtype: as in the file if None.
+            revision, token: of the Hub's repository, as `tallow.hub.local_folder` takes them.
 
-        Raises:  CheckpointError with everything that is missing, unexpected or of the wrong shape
+        Raises:  CheckpointError with everything that is missing, unexpected or of the wrong shape; HubError
         """
-        config = cls.config_class.from_json(Path(folder) / CONFIG)
+        folder = local_folder(name, revision=revision, token=token)
+        config = cls.config_class.from_json(folder / CONFIG)
         return cls.assemble(config, load_folder(folder), dtype, device, str(folder))
 
     @classmethod

@@ -22,6 +22,7 @@ from tallow import devices
 from tallow.apply import apply
 from tallow.autograd.modes import no_grad
 from tallow.errors import ArgumentError, CheckpointError
+from tallow.hub import local_folder
 from tallow.io.model_folder import load_folder
 from tallow.models.auto import AutoModel
 from tallow.models.config import CONFIG, read_entries
@@ -172,7 +173,7 @@ class SentenceEncoder:
         lowercase: before anything else.
 
     Example:
-        encoder = SentenceEncoder.from_pretrained("all-MiniLM-L6-v2")
+        encoder = SentenceEncoder.from_pretrained("sentence-transformers/all-MiniLM-L6-v2")
         vectors = encoder.encode(["A cat sleeps.", "A kitten naps.", "The bank is closed."])
         vectors @ vectors.T
     """
@@ -195,14 +196,25 @@ class SentenceEncoder:
         self.lowercase = lowercase
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path, dtype: Any = None, device: Any = "cpu") -> SentenceEncoder:
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        dtype: Any = None,
+        device: Any = "cpu",
+        *,
+        revision: str | None = None,
+        token: str | None = None,
+    ) -> SentenceEncoder:
         """Load a folder of sentence-transformers, or of an encoder, whose positions are then averaged.
 
-        Args:  dtype: of the encoder; as in the file if None
+        Args:
+            name: a folder, or `owner/repository` of the Hub.
+            dtype: of the encoder; as in the file if None.
+            revision, token: of the Hub's repository, as `tallow.hub.local_folder` takes them.
 
-        Raises:  CheckpointError, TokenizerError, MissingPackageError
+        Raises:  CheckpointError, TokenizerError, MissingPackageError, HubError
         """
-        folder = Path(folder)
+        folder = local_folder(name, revision=revision, token=token)
         transformer, pooling = folder, None
         heads: list[Module] = []
         for kind, path in _modules(folder):

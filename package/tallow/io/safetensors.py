@@ -81,11 +81,14 @@ def save(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str] 
 
     Raises:  ArgumentTypeError for a value that is no Tensor; ArgumentError for the reserved name "__metadata__"
     """
-    header, arrays = _layout(tensors, metadata)
     with atomic_write(path) as file:
-        file.write(len(header).to_bytes(8, "little") + header)
-        for array in arrays:
-            file.write(array.data)
+        file.writelines(encode(tensors, metadata))
+
+
+def encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> list[bytes | memoryview]:
+    """What `save` writes, in parts, for a file within another; the tensors' memory is not copied."""
+    header, arrays = _layout(tensors, metadata)
+    return [len(header).to_bytes(8, "little") + header, *(array.data for array in arrays)]
 
 
 class safe_open:

@@ -144,7 +144,9 @@ def batches(
         raise ArgumentError("the data has no sample: its arrays have length 0")
     if class_weight is not None:
         sample_weight = class_weights(y, class_weight)
-    return ArrayBatches(x, y, sample_weight, batch_size or (ceil(rows / steps) if steps else DEFAULT_SIZE), shuffle)
+    if batch_size is None:
+        batch_size = ceil(rows / steps) if steps else DEFAULT_SIZE
+    return ArrayBatches(x, y, sample_weight, batch_size, shuffle)
 
 
 class Epochs:

@@ -28,7 +28,8 @@ class Progbar:
         width: of the bar, in characters.
         verbose: 1 for a bar, 2 for a line at the end, 0 for nothing.
         interval: the shortest time between two drawings, in seconds.
-        stateful_metrics: names of values to show as they are; others are averaged over the steps. None for all.
+        stateful_metrics: names of values to show as they are; others are averaged over the steps.
+        stateless_metrics: instead, names of those to average; others are shown as they are.
     """
 
     def __init__(
@@ -37,7 +38,8 @@ class Progbar:
         width: int = 20,
         verbose: int = 1,
         interval: float = 0.1,
-        stateful_metrics: Iterable[str] | None = (),
+        stateful_metrics: Iterable[str] | None = None,
+        stateless_metrics: Iterable[str] | None = None,
         unit_name: str = "step",
     ) -> None:
         self.target = target
@@ -45,7 +47,8 @@ class Progbar:
         self.verbose = verbose
         self.interval = interval
         self.unit_name = unit_name
-        self._stateful = None if stateful_metrics is None else set(stateful_metrics)
+        self._stateful = set(stateful_metrics or ())
+        self._stateless = None if stateless_metrics is None else set(stateless_metrics)
         self._values: dict[str, Any] = {}  # stateful: the last value; else (sum over the steps, steps)
         self._seen = 0
         self._start = time.monotonic()
@@ -80,7 +83,8 @@ class Progbar:
     def _gather(self, current: int, values: Iterable[tuple[str, Any]], finalize: bool) -> None:
         steps = max(current - self._seen, 1)
         for name, value in values:
-            if self._stateful is None or name in self._stateful or finalize:
+            is_averaged = name in self._stateless if self._stateless is not None else name not in self._stateful
+            if finalize or not is_averaged:
                 self._values[name] = value
             else:
                 total, count = self._values.get(name, (0.0, 0))
@@ -99,9 +103,9 @@ class Progbar:
             return [(f"{count} - {elapsed:.0f}s - {_duration(per_unit)}/{self.unit_name}{metrics}", "")]
         left = None if finalize or not self.target else per_unit * (self.target - current)
         duration = f"{elapsed:.0f}s" if left is None else _remaining(left)
-        bar = self._bar(min(current / self.target, 1)) if self.target else []
+        bar = [(" ", ""), *self._bar(min(current / self.target, 1))] if self.target else []
         return [
-            (f"{count} ", BOLD),
+            (count, BOLD),
             *bar,
             (f" {duration}", BOLD),
             (f" {_duration(per_unit)}/{self.unit_name}{metrics}", ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, MissingPackageError
 from tallow.keras.callbacks.callback import Callback, Logs
 
 
@@ -20,6 +20,7 @@ class History(Callback):
         super().__init__()
         self.epoch: list[int] = []
         self.history: dict[str, list[Any]] = {}
+        self._epochs: dict[str, list[int]] = {}  # of the values in `history`: not every metric comes every epoch
 
     def set_model(self, model: Any) -> None:
         super().set_model(model)
@@ -32,6 +33,7 @@ class History(Callback):
         self.epoch.append(epoch)
         for name, value in (logs or {}).items():
             self.history.setdefault(name, []).append(value)
+            self._epochs.setdefault(name, []).append(epoch)
 
     def plot(self, metrics: Any = None) -> Any:
         """A matplotlib figure with a chart for each metric: its curve in training and, dashed, in validation.
@@ -39,12 +41,13 @@ class History(Callback):
         Args:
             metrics: the names of those to show; all of them if it is None.
 
-        Raises:  ArgumentError without an epoch, or for a metric that is not there; ImportError without matplotlib
+        Raises:  ArgumentError without an epoch, or for a metric that is not there; MissingPackageError
+            without matplotlib
         """
         try:
             from matplotlib.figure import Figure
         except ImportError as error:
-            raise ImportError("history.plot() needs matplotlib\n  mend: pip install 'tallow[plot]'") from error
+            raise MissingPackageError("matplotlib", "history.plot()", "plot") from error
         if not self.history:
             raise ArgumentError("history.plot(): there is no epoch to show yet", mend="call model.fit(...) first")
         every = list(dict.fromkeys(name.removeprefix("val_") for name in self.history))
@@ -54,11 +57,8 @@ class History(Callback):
         figure = Figure(figsize=(4.8 * len(names), 3.6), layout="constrained")
         for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
             for key, label, style in ((name, "training", "-"), (f"val_{name}", "validation", "--")):
-                values = self.history.get(key, [])
-                epochs = [epoch + 1 for epoch in self.epoch]
-                if len(values) < len(epochs):  # validation_freq left some epochs out, or a metric came late
-                    epochs = epochs[-len(values) :] if values else []
-                if values:
+                if values := self.history.get(key):
+                    epochs = [epoch + 1 for epoch in self._epochs[key]]
                     axes.plot(epochs, values, style, label=label, marker="." if len(values) < 20 else "")
             axes.set_title(name.replace("_", " "))
             axes.set_xlabel("epoch")

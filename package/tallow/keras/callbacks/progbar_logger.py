@@ -71,7 +71,7 @@ class ProgbarLogger(Callback):
 
     def _begin(self) -> None:
         self._seen = 0
-        self._bar = Progbar(self._target, verbose=self.verbose, stateful_metrics=None)
+        self._bar = Progbar(self._target, verbose=self.verbose, stateless_metrics=())
 
     def _advance(self, batch: int, logs: Logs | None) -> None:
         self._seen = batch + 1

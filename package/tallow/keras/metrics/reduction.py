@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import tallow as tl
 from tallow import dtypes
 from tallow.devices import array_module
@@ -26,7 +28,7 @@ class Sum(Metric):
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         values = tl.as_tensor(values)
         sums, _ = samplewise(values, sample_weight, "sum")
-        gather(self.total, sums.sum(), values.device)
+        gather(self.total, sums.sum(dtype=np.float64), values.device)
 
     def result(self) -> Tensor:
         return self.total.to(tl.get_default_dtype())
@@ -43,8 +45,8 @@ class Mean(Metric):
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         values = tl.as_tensor(values)
         means, weight = samplewise(values, sample_weight, "mean")
-        gather(self.total, means.sum(), values.device)
-        gather(self.count, means.size if weight is None else weight.sum(), values.device)
+        gather(self.total, means.sum(dtype=np.float64), values.device)
+        gather(self.count, means.size if weight is None else weight.sum(dtype=np.float64), values.device)
 
     def result(self) -> Tensor:
         total, count = self.total.array, self.count.array

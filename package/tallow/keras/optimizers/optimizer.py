@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import sqrt
 from typing import Any, ClassVar, TypedDict
 
-from tallow import optim
+from tallow import dtypes, optim
 from tallow.autograd.graph import note_write
 from tallow.devices import array_module
 from tallow.dtypes import Array
@@ -189,7 +190,7 @@ class Optimizer:
                 "no gradients for any parameter: the loss does not depend on them",
                 mend="is the output computed under no_grad, or detached, or by NumPy?",
             )
-        grads = [param.grad.array for param in params]  # type: ignore[union-attr]
+        grads = [dtypes.widen(param.grad.array) for param in params]  # type: ignore[union-attr]
         if self.loss_scale_factor is not None:
             grads = [grad / self.loss_scale_factor for grad in grads]
         ready = self._gather(params, grads) if self.gradient_accumulation_steps else grads
@@ -204,9 +205,9 @@ class Optimizer:
         rate = self.learning_rate
         for param, grad in zip(params, grads, strict=True):
             if grad is not param.grad.array:  # type: ignore[union-attr]
-                param.grad = wrap(grad)
+                param.grad = wrap(dtypes.cast(grad, param.dtype))
             if self.weight_decay and param not in self._undecayed:
-                param.array *= 1 - rate * self.weight_decay
+                _assign(param, dtypes.widen(param.array) * (1 - rate * self.weight_decay))
         self._set_rate(rate)
         self.inner.step()
 
@@ -238,19 +239,16 @@ class Optimizer:
 
     def _average(self) -> None:
         for param in self._params():
-            average = self._averages.get(param)
-            if average is None:
-                self._averages[param] = param.array.copy()
-            else:
-                average *= self.ema_momentum
-                average += (1 - self.ema_momentum) * param.array
+            value = dtypes.widen(param.array)
+            average = self._averages.setdefault(param, value.copy())
+            average *= self.ema_momentum
+            average += (1 - self.ema_momentum) * value
         if self.ema_overwrite_frequency and (self.iterations + 1) % self.ema_overwrite_frequency == 0:
             self._take_averages()
 
     def _take_averages(self) -> None:
         for param, average in self._averages.items():
-            param.array[...] = average
-            note_write(param)
+            _assign(param, average)
 
     def finalize_variable_values(self, var_list: Iterable[Tensor]) -> None:
         """At the end of training, give the parameters their moving averages, if `use_ema` is set."""
@@ -275,7 +273,7 @@ class Optimizer:
         """
         if state_dict["inner"] is not None:
             if self.inner is None:
-                self._loaded = state_dict["inner"]
+                self._loaded = copy.deepcopy(state_dict["inner"])
             else:
                 self.inner.load_state_dict(state_dict["inner"])
         self._calls = int(state_dict["calls"])
@@ -360,6 +358,11 @@ def _checked_rate(rate: Any) -> LearningRate:
         raise ArgumentTypeError(
             f"learning_rate must be a number, a schedule or a function, not {rate!r}",
         ) from error
+
+
+def _assign(param: Tensor, value: Array) -> None:
+    param.array[...] = dtypes.cast(value, param.dtype)
+    note_write(param)
 
 
 def _norm(grads: list[Array]) -> float:

@@ -57,11 +57,12 @@ def causal_attention(
     if window is not None and keys > queries + window - 1:  # keys that no query sees
         keys = queries + window - 1
         k_BGSK, v_BGSK = k_BGSK[:, :, -keys:], v_BGSK[:, :, -keys:]
-    windowed = window is not None and keys > window
+    if window is not None and keys <= window:
+        window = None
     allowed_TS = None
-    if windowed or 1 < queries < keys:  # PyTorch's is_causal counts from the first key; the queries are the last ones
+    if window or 1 < queries < keys:  # PyTorch's is_causal counts from the first key; the queries are the last ones
         seen = np.tri(queries, keys, keys - queries, dtype=np.bool_)
-        if windowed:
+        if window:
             seen &= ~np.tri(queries, keys, keys - queries - window, dtype=np.bool_)
         allowed_TS = wrap(devices.move(seen, q_BHTK.device))
     return F.scaled_dot_product_attention(

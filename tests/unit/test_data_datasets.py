@@ -167,6 +167,14 @@ def test_a_subset_takes_samples_by_its_own_indices() -> None:
     assert rows[[0, 1]][0].tolist() == [9, 5]
 
 
+def test_a_subset_leaves_it_to_the_dataset_what_a_batch_is() -> None:
+    class Whole(Squares):
+        def __getitems__(self, indices: list[int]) -> Any:
+            return {"indices": indices}
+
+    assert Subset(Whole(9), [4, 5, 6]).__getitems__([2, 0]) == {"indices": [6, 4]}
+
+
 def test_a_subset_whose_samples_a_loader_would_miss_is_refused() -> None:
     class Halves(Subset[Any]):
         def __getitem__(self, index: Any) -> Any:

@@ -106,6 +106,19 @@ def test_arrays_arrive_whole_and_can_be_written(size: int) -> None:
 
 
 @FORK
+@pytest.mark.parametrize("size", [9, LARGE])
+def test_a_dataset_may_use_its_memory_again(size: int) -> None:
+    memory = np.zeros(size, np.uint8)
+
+    def sample(index: int) -> Any:
+        memory[:] = index
+        return memory
+
+    batches = load(Rows(20, sample), batch_size=None, num_workers=1, prefetch_factor=20)
+    assert [int(batch.numpy().max()) for batch in batches] == list(range(20))
+
+
+@FORK
 def test_large_batches_leave_no_open_files() -> None:
     def open_files() -> int:
         return len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0

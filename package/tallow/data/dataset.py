@@ -125,15 +125,15 @@ class StackDataset(Dataset[Any]):
 
     def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
         if isinstance(self.datasets, dict):
-            columns = [get_items(dataset, indices) for dataset in self.datasets.values()]
+            columns = [_get_items(dataset, indices) for dataset in self.datasets.values()]
             return [dict(zip(self.datasets, row, strict=True)) for row in zip(*columns, strict=True)]
-        return list(zip(*(get_items(dataset, indices) for dataset in self.datasets), strict=True))
+        return list(zip(*(_get_items(dataset, indices) for dataset in self.datasets), strict=True))
 
     def __len__(self) -> int:
         return self._length
 
 
-def get_items(dataset: Any, indices: Sequence[Any]) -> Sequence[Any]:
+def _get_items(dataset: Any, indices: Sequence[Any]) -> Sequence[Any]:
     """The samples at `indices`, all at once if the dataset has `__getitems__`.
 
     Raises:  ArgumentError if that returns another number of samples
@@ -224,7 +224,9 @@ class Subset(Dataset[T_co]):
         return self.dataset[self.indices[idx]]
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[T_co]:
-        return get_items(self.dataset, [self.indices[i] for i in indices])
+        inner = [self.indices[i] for i in indices]
+        get = getattr(self.dataset, "__getitems__", None)
+        return get(inner) if get else [self.dataset[i] for i in inner]
 
     def __len__(self) -> int:
         return len(self.indices)

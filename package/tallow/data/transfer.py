@@ -25,28 +25,28 @@ MMAP_OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13)
 
 
 class Packed(NamedTuple):
-    """A value as bytes: a pickle, and the memory of its arrays beside it, or in an open file.
+    """A value as bytes: a pickle, and copies of its arrays beside it, or in an open file.
 
     Attributes:
-        parts: the memory of each array; empty if it is in the file.
+        parts: the bytes of each array; empty if they are in the file.
         sizes: of each array, in bytes.
     """
 
     pickled: bytes
-    parts: list[memoryview]
+    parts: list[bytes]
     sizes: list[int]
     file: int | None
 
 
 def pack(value: Any) -> Packed:
-    """Raises what pickling `value` raises."""
+    """The value as it is now, whoever writes to its arrays later. Raises what pickling it raises."""
     buffers: list[pickle.PickleBuffer] = []
     pickled = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     parts = [buffer.raw() for buffer in buffers]
     sizes = [part.nbytes for part in parts]
     if CAN_SHARE and sum(sizes) >= SHARED_BYTES:
         return Packed(pickled, [], sizes, _shared_file(parts))
-    return Packed(pickled, parts, sizes, None)
+    return Packed(pickled, [part.tobytes() for part in parts], sizes, None)
 
 
 def send(connection: Connection, packed: Packed) -> None:

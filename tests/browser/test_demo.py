@@ -33,7 +33,7 @@ def test_demo_serves_the_models_of_a_folder(page: Page, pyodide_dir: Path, data_
     with running_demo(f"--pyodide={pyodide_dir}", f"--model-dir={data_dir}") as (_, url):
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
         page.goto(url)
-        page.get_by_role("link", name="Open").click()
+        page.get_by_role("link", name="tells a story").click()
         page.get_by_test_id("preset-stories260K").click()
         page.get_by_test_id("temperature").fill("0")
         page.get_by_test_id("generate").click()

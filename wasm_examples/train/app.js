@@ -1,0 +1,425 @@
+import { isolate } from "../../web/isolation.js";
+import { Figures, ProblemBox, ProgressBar, element, onDrop, readNumber } from "../../web/page.js";
+import { Problem } from "../../web/protocol.js";
+import { Runtime } from "../../web/tallow.js";
+import { showInk } from "./canvas.js";
+import { LossCurve } from "./curve.js";
+import { Pad } from "./pad.js";
+import { Plane } from "./plane.js";
+import { Samples } from "./samples.js";
+
+/** @import { Source } from "../../web/protocol.js" */
+/** @typedef {{ loss: number, accuracy: number, train_accuracy: number } | null} Evaluation */
+/** @typedef {{ losses: Float32Array, steps: number, epochs: number, seconds: number, evaluation: Evaluation }} Report */
+/**
+ * What app.py says of the data and the network; the rest of it is what Plane and Samples take.
+ * @typedef {{ new: boolean, images: boolean, parameters: number, examples: [number, number], steps: number,
+ *   evaluation: Evaluation, code: string, kernels: string } & Record<string, any>} Description
+ */
+
+// Python trains this long at a time: two frames of a 60 Hz screen, after which it hears what the reader has changed.
+const SLICE_S = 1 / 30;
+// How often the pictures are drawn anew while it trains.
+const VIEW_MS = { points: 80, images: 300 };
+const MODULES = ["datasets.py", "digits.py", "files.py", "points.py", "script.py", "settings.py", "training.py"];
+
+const page = {
+  dataset: element("dataset", HTMLSelectElement),
+  noise: element("noise", HTMLInputElement),
+  clearPoints: element("clear-points", HTMLButtonElement),
+  dataFiles: element("data-files", HTMLInputElement),
+  dataHint: element("data-hint", HTMLElement),
+  network: element("network", HTMLSelectElement),
+  activation: element("activation", HTMLSelectElement),
+  hidden: element("hidden", HTMLInputElement),
+  settings: element("settings", HTMLFormElement),
+  optimizer: element("optimizer", HTMLSelectElement),
+  lr: element("lr", HTMLInputElement),
+  batchSize: element("batch-size", HTMLInputElement),
+  weightDecay: element("weight-decay", HTMLInputElement),
+  seed: element("seed", HTMLInputElement),
+  export: element("export", HTMLButtonElement),
+  import: element("import", HTMLInputElement),
+  train: element("train", HTMLButtonElement),
+  pause: element("pause", HTMLButtonElement),
+  step: element("step", HTMLButtonElement),
+  stop: element("stop", HTMLButtonElement),
+  status: element("status", HTMLElement),
+  boundary: element("boundary", HTMLCanvasElement),
+  logarithmic: element("logarithmic", HTMLInputElement),
+  guess: element("guess", HTMLElement),
+  probabilities: element("probabilities", HTMLElement),
+  classify: element("classify", HTMLButtonElement),
+  clearPad: element("clear-pad", HTMLButtonElement),
+  seen: element("seen", HTMLCanvasElement),
+  copy: element("copy", HTMLButtonElement),
+  code: element("code", HTMLElement),
+};
+const problems = new ProblemBox(element("error", HTMLElement));
+const progress = new ProgressBar(element("progress", HTMLElement));
+const FIGURES = ["Epochs", "Steps", "Loss", "Held out: loss", "Held out: accuracy", "Trained on: accuracy", "Speed", "Parameters"];
+
+/** Trains one network at a time. Python answers calls one after the other, so what is asked first is done first. */
+class Workbench {
+  #runtime = Runtime.create();
+  /** @type {Promise<void>} */
+  #started;
+  /** @type {object | null}  the run that goes on; another Train makes another */
+  #run = null;
+  #ended = Promise.resolve();
+  /** @type {Description | null} */
+  #described = null;
+  #viewedAt = -Infinity;
+  #steps = 0;
+  #hasFiles = false;
+  #figures = new Figures(element("stats", HTMLElement), FIGURES);
+  #curve = new LossCurve(element("loss-curve", HTMLCanvasElement));
+  #plane = new Plane(page.boundary, (x, y) => this.addPoint(x, y));
+  #samples = new Samples(element("predictions", HTMLElement));
+  #pad = new Pad(element("draw-pad", HTMLCanvasElement), () => this.classify());
+
+  constructor() {
+    const modules = MODULES.map((name) => new URL(name, import.meta.url));
+    const onProgress = progress.show.bind(progress);
+    this.#started = this.#runtime.start(new URL("app.py", import.meta.url), { modules, onProgress }).then(() => {});
+    this.#started.then(
+      async () => {
+        progress.hide();
+        if (await this.configure()) say(this.#run ? "Training." : "Python is ready. Press Train.");
+      },
+      (error) => {
+        progress.hide();
+        say("Python is not running.");
+        problems.show(error, { label: "Try again", action: () => location.reload() });
+      },
+    );
+  }
+
+  /** Give Python the settings of the form. @returns {Promise<boolean>} whether it took them */
+  async configure() {
+    showChoices();
+    if (page.dataset.value === "files" && !this.#hasFiles) {
+      this.#run = null;
+      say("Choose a file of images and its file of labels, or drop both on the page.");
+      return false;
+    }
+    return this.#guarded(async () => {
+      const settings = readSettings();
+      await this.#started;
+      await this.#show(await this.#runtime.call("configure", settings));
+    });
+  }
+
+  /** Train until paused. */
+  train() {
+    if (this.#run) return say("It is training already.");
+    const run = {};
+    this.#run = run;
+    say("Training begins when Python has started.");
+    this.#ended = this.#train(run);
+  }
+
+  /** @param {object} run */
+  async #train(run) {
+    try {
+      await this.#started;
+      if (!(await this.configure())) return;
+      if (this.#run === run) say("Training.");
+      document.body.classList.add("burning");
+      while (this.#run === run) await this.#advance(SLICE_S);
+    } catch (error) {
+      say("Training has ended.");
+      problems.show(error);
+    } finally {
+      if (!this.#run || this.#run === run) {
+        this.#run = null;
+        document.body.classList.remove("burning");
+      }
+      if (this.#described) await this.#view();
+    }
+  }
+
+  async pause() {
+    if (!this.#run) return say("Nothing is running.");
+    this.#run = null;
+    say("Pausing.");
+    await this.#ended; // the slice that Python is at
+    if (!this.#run) say(`Paused after ${this.#steps.toLocaleString("en")} steps.`);
+  }
+
+  /** One batch. */
+  async step() {
+    this.#run = null;
+    const done = (await this.configure()) && (await this.#guarded(() => this.#advance(0)));
+    if (done) say(`Step ${this.#steps.toLocaleString("en")}.`);
+  }
+
+  /** The network as it was before training. */
+  async stop() {
+    this.#run = null;
+    say("Stopped. The network is as it was before its first step.");
+    await this.#guarded(async () => {
+      await this.#started;
+      if (this.#described) await this.#show(await this.#runtime.call("reset"));
+    });
+  }
+
+  /** @param {number} x @param {number} y */
+  addPoint(x, y) {
+    if (page.dataset.value !== "own" || !this.#described) return;
+    const chosen = /** @type {HTMLInputElement} */ (document.querySelector("input[name=class]:checked"));
+    return this.#guarded(async () => {
+      await this.#show(await this.#runtime.call("add_point", { x, y, label: Number(chosen.value) }));
+    });
+  }
+
+  clearPoints() {
+    this.#run = null;
+    return this.#guarded(async () => this.#show(await this.#runtime.call("clear_points")));
+  }
+
+  /** What the network takes the drawing for. */
+  classify() {
+    return this.#guarded(() => this.#classify());
+  }
+
+  clearPad() {
+    this.#pad.clear();
+    page.guess.textContent = "Draw a digit from 0 to 9.";
+    page.probabilities.replaceChildren();
+    showInk(page.seen, new Uint8Array(), 28);
+  }
+
+  /** @param {boolean} logarithmic */
+  scale(logarithmic) {
+    this.#curve.scale(logarithmic);
+  }
+
+  /** Offer the weights as a file. */
+  export() {
+    return this.#guarded(async () => {
+      await this.#started;
+      const bytes = await this.#runtime.call("export");
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([bytes]));
+      link.download = "weights.safetensors";
+      link.click();
+      URL.revokeObjectURL(link.href);
+      say(`Saved weights.safetensors, ${bytes.length.toLocaleString("en")} bytes: tl.load reads it.`);
+    });
+  }
+
+  /** Go on with weights of a file. @param {File} file */
+  import(file) {
+    return this.#guarded(async () => {
+      if (!(await this.configure())) return;
+      await this.#load([file]);
+      await this.#show({ ...(await this.#runtime.call("configure", readSettings())), new: true });
+      say(`The network has the weights of ${file.name}.`);
+    });
+  }
+
+  /** Train on images and labels. @param {File[]} files */
+  takeData(files) {
+    return this.#guarded(async () => {
+      if (files.length !== 2) {
+        const chosen = files.length === 1 ? `${files[0].name} alone is` : `${files.length} files are`;
+        throw new Problem("TwoFiles", `${chosen} not a dataset.`, "Choose two files together: images and their labels.");
+      }
+      say("Reading the files.");
+      await this.#started;
+      const { info } = await this.#load(files);
+      this.#hasFiles = true;
+      page.dataset.value = "files";
+      page.network.value = "cnn";
+      if (await this.configure()) say(`${info.examples.toLocaleString("en")} images of ${info.names[0]}. Press Train.`);
+    });
+  }
+
+  /** @param {File[]} files */
+  async #load(files) {
+    /** @type {Record<string, Source>} */
+    const sources = Object.fromEntries(files.map((file) => [file.name, { file }]));
+    try {
+      return await this.#runtime.load(sources, { onProgress: (report) => progress.show(report) });
+    } finally {
+      progress.hide();
+    }
+  }
+
+  /** @param {number} seconds */
+  async #advance(seconds) {
+    /** @type {Report} */
+    const { losses, steps, epochs, seconds: spent, evaluation } = await this.#runtime.call("advance", { seconds });
+    this.#curve.add(losses);
+    this.#showCounts(steps, epochs);
+    this.#figures.show("Loss", short(losses[losses.length - 1]));
+    this.#figures.show("Speed", `${Math.round(losses.length / spent)} steps/s`);
+    if (evaluation) this.#showEvaluation(evaluation);
+    this.#curve.draw();
+    const pause = VIEW_MS[this.#described?.images ? "images" : "points"];
+    if (!this.#run || performance.now() - this.#viewedAt > pause) await this.#view();
+  }
+
+  /** Draw what the network says now. */
+  async #view() {
+    this.#viewedAt = performance.now();
+    const { classes, sure } = await this.#runtime.call("view");
+    if (!this.#described?.images) return this.#plane.setField({ classes, sure });
+    this.#samples.setGuesses(classes, sure);
+    if (this.#pad.strokes.length) await this.#classify();
+  }
+
+  async #classify() {
+    await this.#started;
+    const { pixels, probabilities } = await this.#runtime.call("classify", { strokes: this.#pad.strokes });
+    showInk(page.seen, pixels, 28);
+    const best = probabilities.indexOf(Math.max(...probabilities));
+    page.guess.textContent = `It is a ${best}, says the network: ${Math.round(100 * probabilities[best])}%.`;
+    page.probabilities.replaceChildren(
+      ...[...probabilities].map((probability, digit) => {
+        const item = document.createElement("li");
+        const bar = document.createElement("i");
+        bar.style.height = `${100 * probability}%`;
+        item.title = `${digit}: ${(100 * probability).toFixed(1)}%`;
+        item.append(bar, String(digit));
+        return item;
+      }),
+    );
+  }
+
+  /** @param {Description} described */
+  async #show(described) {
+    this.#described = described;
+    page.code.textContent = described.code;
+    const [train, held] = described.examples;
+    page.dataHint.textContent =
+      page.dataset.value === "own"
+        ? `${train} points. They are few, so all are trained on and none held out.`
+        : `${train.toLocaleString("en")} to train on, ${held.toLocaleString("en")} held out.`;
+    this.#figures.show("Parameters", described.parameters.toLocaleString("en"));
+    this.#figures.show("Kernels", described.kernels);
+    showFor(described.images ? "images" : "points");
+    if (described.images) this.#samples.setImages(described.pixels, described.labels);
+    else this.#plane.setPoints(/** @type {any} */ (described));
+    if (described.new) {
+      this.#curve.clear();
+      this.#showCounts(0, 0);
+      for (const name of ["Loss", "Speed"]) this.#figures.show(name, "–");
+    }
+    if (described.evaluation) this.#showEvaluation(described.evaluation);
+    await this.#view();
+  }
+
+  /** @param {number} steps @param {number} epochs */
+  #showCounts(steps, epochs) {
+    this.#steps = steps;
+    this.#figures.show("Steps", steps.toLocaleString("en"));
+    this.#figures.show("Epochs", epochs.toLocaleString("en"));
+  }
+
+  /** @param {NonNullable<Evaluation>} evaluation */
+  #showEvaluation({ loss, accuracy, train_accuracy }) {
+    this.#curve.addHeld(loss);
+    this.#figures.show("Held out: loss", short(loss));
+    this.#figures.show("Held out: accuracy", `${(100 * accuracy).toFixed(1)}%`);
+    this.#figures.show("Trained on: accuracy", `${(100 * train_accuracy).toFixed(1)}%`);
+  }
+
+  /** Do something that may fail, and say so. @param {() => Promise<unknown>} action @returns {Promise<boolean>} */
+  async #guarded(action) {
+    problems.hide();
+    try {
+      await action();
+      return true;
+    } catch (error) {
+      problems.show(error);
+      return false;
+    }
+  }
+}
+
+function readSettings() {
+  return {
+    dataset: page.dataset.value,
+    noise: page.noise.valueAsNumber,
+    seed: readNumber(page.seed, "Seed", { whole: true }),
+    network: page.network.value,
+    hidden: page.hidden.value,
+    activation: page.activation.value,
+    optimizer: page.optimizer.value,
+    lr: readNumber(page.lr, "Learning rate"),
+    weight_decay: readNumber(page.weightDecay, "Weight decay"),
+    batch_size: readNumber(page.batchSize, "Batch size", { whole: true }),
+  };
+}
+
+/** @param {number} loss */
+function short(loss) {
+  return loss < 1e4 ? loss.toFixed(4) : loss.toExponential(2);
+}
+
+/** Show the controls that the chosen dataset has. */
+function showChoices() {
+  const { value } = page.dataset;
+  const kind = ["own", "files", "digits"].includes(value) ? value : "shape";
+  for (const control of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".choose [data-for]"))) {
+    control.hidden = control.dataset.for !== kind;
+  }
+  page.boundary.classList.toggle("picked", kind === "own");
+  page.network.disabled = kind === "shape" || kind === "own";
+  if (page.network.disabled) page.network.value = "mlp";
+}
+
+/** Show what is of points, or of images. @param {"points" | "images"} kind */
+function showFor(kind) {
+  for (const part of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".middle [data-for]"))) {
+    part.hidden = part.dataset.for !== kind;
+  }
+}
+
+/** @param {string} text */
+function say(text) {
+  page.status.textContent = text;
+}
+
+/** @param {Workbench} workbench */
+function listen(workbench) {
+  page.train.onclick = () => workbench.train();
+  page.pause.onclick = () => workbench.pause();
+  page.step.onclick = () => workbench.step();
+  page.stop.onclick = () => workbench.stop();
+  page.settings.onsubmit = (event) => event.preventDefault();
+  page.dataset.onchange = () => {
+    // Images suit convolutions, and points do not.
+    page.network.value = ["digits", "files"].includes(page.dataset.value) ? "cnn" : "mlp";
+    workbench.configure();
+  };
+  const others = [page.noise, page.network, page.activation, page.hidden, page.optimizer, page.lr, page.batchSize];
+  for (const control of [...others, page.weightDecay, page.seed]) control.onchange = () => workbench.configure();
+  page.clearPoints.onclick = () => workbench.clearPoints();
+  page.classify.onclick = () => workbench.classify();
+  page.clearPad.onclick = () => workbench.clearPad();
+  page.logarithmic.onchange = () => workbench.scale(page.logarithmic.checked);
+  page.export.onclick = () => workbench.export();
+  page.import.onchange = () => {
+    const file = page.import.files?.[0];
+    if (file) workbench.import(file);
+  };
+  page.dataFiles.onchange = () => workbench.takeData([...(page.dataFiles.files ?? [])]);
+  for (const input of [page.import, page.dataFiles]) {
+    input.onclick = () => (input.value = ""); // else choosing the same file again, mended perhaps, would be no change
+  }
+  page.copy.onclick = async () => {
+    await navigator.clipboard.writeText(page.code.textContent ?? "");
+    say("The script is copied.");
+  };
+  onDrop(element("drop", HTMLElement), (files) => {
+    if (files.length === 1 && files[0].name.endsWith(".safetensors")) workbench.import(files[0]);
+    else workbench.takeData(files);
+  });
+}
+
+showChoices();
+listen(new Workbench());
+isolate();

@@ -1,0 +1,68 @@
+/** Canvases as large as their place on the page, sharp on every screen, in the colours of the page's theme. */
+
+/** Draw again when the size or the theme changes. @param {HTMLCanvasElement} canvas @param {() => void} draw */
+export function redrawn(canvas, draw) {
+  new ResizeObserver(draw).observe(canvas);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+}
+
+/** An empty canvas to draw on, in CSS pixels. @param {HTMLCanvasElement} canvas */
+export function begin(canvas) {
+  const { clientWidth: width, clientHeight: height } = canvas;
+  canvas.width = Math.round(width * devicePixelRatio);
+  canvas.height = Math.round(height * devicePixelRatio);
+  const context = contextOf(canvas);
+  context.scale(devicePixelRatio, devicePixelRatio);
+  const style = getComputedStyle(canvas);
+  /** A colour or font of the style sheets. @param {string} name */
+  const color = (name) => style.getPropertyValue(name);
+  return { width, height, context, color };
+}
+
+/** Show pixels of ink, 0 for none and 255 for black, each as one of the canvas. @param {HTMLCanvasElement} canvas @param {Uint8Array} pixels @param {number} side */
+export function showInk(canvas, pixels, side) {
+  canvas.width = canvas.height = side;
+  const image = new ImageData(side, side);
+  pixels.forEach((value, i) => (image.data[4 * i + 3] = value));
+  contextOf(canvas).putImageData(image, 0, 0);
+}
+
+/** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
+export function contextOf(canvas) {
+  return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+}
+
+/** Where a pointer is on a canvas, each way from 0 to 1. @param {HTMLCanvasElement} canvas @param {PointerEvent} event @returns {[number, number]} */
+export function placeOn(canvas, event) {
+  const box = canvas.getBoundingClientRect();
+  return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+}
+
+/** @type {Record<string, [number, number]>} */
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+/**
+ * A place on a canvas that the arrow keys move, for those who do not point.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} stride  how far a key moves it
+ * @param {{ move: () => void, press: () => void }} on  `press` is Enter or the space bar
+ */
+export function keyCursor(canvas, stride, on) {
+  const cursor = { x: 0.5, y: 0.5, shown: false };
+  canvas.addEventListener("keydown", (event) => {
+    const arrow = ARROWS[event.key];
+    if (arrow) {
+      cursor.x = Math.min(1, Math.max(0, cursor.x + stride * arrow[0]));
+      cursor.y = Math.min(1, Math.max(0, cursor.y + stride * arrow[1]));
+    } else if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    cursor.shown = true;
+    if (arrow) on.move();
+    else on.press();
+  });
+  canvas.addEventListener("blur", () => {
+    cursor.shown = false;
+    on.move();
+  });
+  return cursor;
+}

@@ -162,3 +162,7 @@ def get(identifier: Any) -> Activation:
     if not isinstance(identifier, str):
         raise ArgumentTypeError(f"{identifier!r} is neither an activation's name nor a function")
     return find(identifier, FUNCTIONS | ALIASES, "an activation")
+
+
+__all__ = ["get"]
+__all__ += list(FUNCTIONS | ALIASES)

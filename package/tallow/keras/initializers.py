@@ -265,6 +265,15 @@ def compute_fans(shape: Sequence[int]) -> tuple[int, int]:
     return shape[-2] * window, shape[-1] * window
 
 
+# Keras' other names for the same.
+IdentityInitializer, OrthogonalInitializer = Identity, Orthogonal
+constant, identity, ones, orthogonal, zeros = Constant, Identity, Ones, Orthogonal, Zeros
+glorot_normal, glorot_uniform = GlorotNormal, GlorotUniform
+he_normal, he_uniform = HeNormal, HeUniform
+lecun_normal, lecun_uniform = LecunNormal, LecunUniform
+random_normal, random_uniform, truncated_normal = RandomNormal, RandomUniform, TruncatedNormal
+uniform, normal, variance_scaling = RandomUniform, RandomNormal, VarianceScaling
+
 CLASSES: dict[str, type[Initializer]] = {
     c.__name__: c
     for c in (
@@ -272,12 +281,8 @@ CLASSES: dict[str, type[Initializer]] = {
         Orthogonal, RandomNormal, RandomUniform, TruncatedNormal, VarianceScaling, Zeros,
     )
 }  # fmt: skip
-NAMES = (
-    CLASSES
-    | {snake_case(name): found for name, found in CLASSES.items()}
-    | {"uniform": RandomUniform, "normal": RandomNormal, "IdentityInitializer": Identity}
-    | {"OrthogonalInitializer": Orthogonal}
-)
+NAMES = CLASSES | {snake_case(name): found for name, found in CLASSES.items()}
+NAMES |= {"uniform": RandomUniform, "normal": RandomNormal}
 
 
 def get(identifier: Any) -> Any:
@@ -294,3 +299,7 @@ def get(identifier: Any) -> Any:
     if callable(identifier):
         return identifier
     raise ArgumentTypeError(f"{identifier!r} is neither an initializer's name nor a function of a shape")
+
+
+__all__ = ["IdentityInitializer", "Initializer", "OrthogonalInitializer", "get"]
+__all__ += list(NAMES)

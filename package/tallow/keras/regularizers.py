@@ -91,3 +91,6 @@ def get(identifier: Any) -> Any:
     if callable(identifier):
         return identifier
     raise ArgumentTypeError(f"{identifier!r} is neither a regularizer's name nor a function of a tensor")
+
+
+__all__ = ["L1", "L1L2", "L2", "Regularizer", "get", "l1", "l1_l2", "l2"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -168,7 +169,16 @@ def deserialize_keras_object(
     if name == "DTypePolicy":
         return inner["name"]
     found = find_class(name, config.get("registered_name"))
-    return found.from_config(inner)
+    return found.from_config(_without_unused(found, inner))
+
+
+def _without_unused(kind: Any, config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration without the options that only Keras has, where they are not used: None or False."""
+    if not kind.__module__.startswith("tallow.keras."):
+        return config
+    makers = [vars(base)["__init__"] for base in kind.__mro__[:-1] if "__init__" in vars(base)]
+    known = {name for maker in makers for name in inspect.signature(maker).parameters}
+    return {key: value for key, value in config.items() if key in known or (value is not None and value is not False)}
 
 
 def refuse_code(what: str) -> NoReturn:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 import tallow as tl
 from tallow import dtypes
-from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError, TallowError
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, ShapeError, TallowError
 from tallow.keras import initializers, regularizers
 from tallow.keras.config import floatx
 from tallow.keras.layers.checks import refuse_constraints
@@ -150,6 +152,7 @@ class Layer(Module):
             )
         if initializer is None:
             initializer = "glorot_uniform" if target.is_floating_point else "zeros"
+        _take_from_limit(self.name, math.prod(shape) * target.itemsize)
         value = initializers.get(initializer)(shape, dtype=target)
         value = value if isinstance(value, Tensor) else tl.tensor(np.asarray(value), dtype=target)
         if tuple(value.shape) != shape:
@@ -524,6 +527,30 @@ def set_trainable(module: Module, value: bool) -> None:
         for parameter in module._parameters.values():
             if isinstance(parameter, Parameter):
                 parameter.requires_grad_(value)
+
+
+# ------------------------------------------------------------------------------------------- models of unvetted files
+
+_bytes_left: ContextVar[int | None] = ContextVar("bytes_left", default=None)
+
+
+@contextmanager
+def limited_weights(size: int) -> Iterator[None]:
+    """Within it, weights may take so many bytes at most: those of the file that a model is rebuilt from."""
+    token = _bytes_left.set(size)
+    try:
+        yield
+    finally:
+        _bytes_left.reset(token)
+
+
+def _take_from_limit(layer: str, size: int) -> None:
+    left = _bytes_left.get()
+    if left is None:
+        return
+    if size > left:
+        raise CheckpointError(f"{layer} is to have a weight of {size} bytes, more than the file has left: {left}")
+    _bytes_left.set(left - size)
 
 
 # -------------------------------------------------------------------------------------------------------------- masks

@@ -10,6 +10,7 @@ from tallow.errors import ArgumentError
 from tallow.keras import regularizers
 from tallow.keras.layers.activation import Elementwise
 from tallow.keras.layers.input_spec import InputSpec
+from tallow.keras.layers.windows import checked_format
 from tallow.nn import functional as F
 from tallow.random import Generator
 from tallow.tensor import Tensor
@@ -57,25 +58,33 @@ class Dropout(_Noisy):
         return self._drop(x, self.rate, [n if m is None else m for n, m in zip(x.shape, noise, strict=True)])
 
 
-class SpatialDropout1D(_Noisy):
-    """Dropout of whole features.  Shapes:  x (batch, steps, features)"""
+class _SpatialDropout(_Noisy):
+    rank: int
 
-    rank = 1
-
-    def __init__(
-        self, rate: float, seed: int | None = None, name: str | None = None, dtype: Any = None, **kwargs: Any
-    ) -> None:
-        super().__init__(seed, name=name, dtype=dtype, **kwargs)
+    def __init__(self, rate: float, data_format: str | None = None, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(seed, **kwargs)
         self.rate = checked_rate(self.name, rate)
+        self.channels_last = checked_format(self.name, data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def call(self, x: Tensor, training: bool = False) -> Tensor:
         if not training or not self.rate:
             return x
-        return self._drop(x, self.rate, (x.shape[0], *[1] * self.rank, x.shape[-1]))
+        ones = (1,) * self.rank
+        shape = (x.shape[0], *ones, x.shape[-1]) if self.channels_last else (*x.shape[:2], *ones)
+        return self._drop(x, self.rate, shape)
 
 
-class SpatialDropout2D(SpatialDropout1D):
+class SpatialDropout1D(_SpatialDropout):
+    """Dropout of whole features.  Shapes:  x (batch, steps, features)"""
+
+    rank = 1
+
+    def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(rate, "channels_last", seed, **kwargs)
+
+
+class SpatialDropout2D(_SpatialDropout):
     """Dropout of whole channels.  Shapes:  x (batch, height, width, channels)"""
 
     rank = 2

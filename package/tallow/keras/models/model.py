@@ -9,6 +9,8 @@ import numpy as np
 
 import tallow as tl
 from tallow.errors import ArgumentError, MissingNameError
+from tallow.io.source import Path
+from tallow.keras import saving
 from tallow.keras.layers import InputLayer, Layer
 from tallow.keras.models import functional_config
 from tallow.keras.models.graph import Graph, child_names
@@ -99,7 +101,7 @@ class Model(Trainer, Layer):
 
     def _ensure_built(self, x: Any) -> None:
         """Make the weights that are still to be made, for a first batch `x`, by running it in inference mode."""
-        if all(layer.built for layer in self._all_layers()):
+        if all(layer.built for layer in self.flat_layers()):
             return
 
         def sample(leaf: Any) -> Any:
@@ -108,7 +110,8 @@ class Model(Trainer, Layer):
         with tl.no_grad():
             self(map_structure(sample, x), training=False)
 
-    def _all_layers(self) -> Iterator[Layer]:
+    def flat_layers(self) -> Iterator[Layer]:
+        """The model itself and all layers within, at any depth."""
         return (module for module in self.modules() if isinstance(module, Layer))
 
     # ----------------------------------------------------------------------------------------------------------- layers
@@ -204,6 +207,18 @@ class Model(Trainer, Layer):
         if "input_layers" in config:
             return functional_config.from_config(cls, config, custom_objects)
         return super().from_config(config)
+
+    def save(self, filepath: Path, overwrite: bool = True, include_optimizer: bool = True) -> None:
+        """Write architecture, weights and optimizer to a `.keras` file; see `keras.saving`."""
+        saving.save_model(self, filepath, overwrite, include_optimizer)
+
+    def save_weights(self, filepath: Path, overwrite: bool = True) -> None:
+        """Write the weights to a safetensors file."""
+        saving.save_weights(self, filepath, overwrite)
+
+    def load_weights(self, filepath: Path, skip_mismatch: bool = False) -> None:
+        """Read them from one; see `keras.saving.load_weights`."""
+        saving.load_weights(self, filepath, skip_mismatch)
 
     def to_json(self, **kwargs: Any) -> str:
         """The architecture, without weights, as JSON; `keras.models.model_from_json` reads it."""

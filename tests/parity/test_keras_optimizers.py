@@ -100,7 +100,7 @@ def test_twenty_steps_are_keras(name: str, options: dict[str, Any]) -> None:
         np.testing.assert_allclose(one.detach().numpy(), other.numpy(), rtol=TOLERANCE, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", sorted({cls.__name__ for cls in optimizers.CLASSES.values()}))
+@pytest.mark.parametrize("name", sorted({cls.__name__ for cls in optimizers.CLASSES.values()} - {"FromOptim"}))
 def test_defaults_are_keras(name: str) -> None:
     ours, theirs = getattr(optimizers, name)().get_config(), getattr(keras.optimizers, name)().get_config()
     assert ours.keys() >= theirs.keys()

@@ -129,13 +129,10 @@ def reduce_weighted(values: Tensor, sample_weight: Any, reduction: str | None) -
         values = values * _spread(sample_weight, values)
     if reduction in ("none", None) or values.ndim == 0:
         return values
-    total = values.sum()
-    if reduction == "sum":
-        return total
     if reduction == "mean_with_sample_weight" and sample_weight is not None:
         weight = sample_weight.sum()
-        return tl.where(weight == 0, 0.0, total / tl.where(weight == 0, 1.0, weight))
-    return total / max(values.numel(), 1)
+        return tl.where(weight == 0, 0.0, values.sum() / tl.where(weight == 0, 1.0, weight))
+    return values.sum() if reduction == "sum" or not values.numel() else values.mean()
 
 
 def _spread(weight: Tensor, values: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.keras.losses.loss import (
     EPSILON,
     LossFunctionWrapper,
@@ -20,6 +20,8 @@ from tallow.keras.losses.loss import (
 )
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
+
+NO_LABEL = -(2**62)  # what is ignored where nothing is
 
 
 def binary_crossentropy(
@@ -111,30 +113,25 @@ def sparse_categorical_crossentropy(
             if one_hot
             else "give one integer for each position",
         )
-    labels = y_true.long()
-    valid = None if ignore_class is None else labels != ignore_class
-    if valid is not None:
-        labels = tl.where(valid, labels, 0)
-    _check_labels(labels, classes)
-    if y_pred.ndim > 1 and axis % y_pred.ndim != 1:
-        y_pred = y_pred.movedim(axis, 1)
-    if from_logits:
-        losses = F.cross_entropy(y_pred, labels, reduction="none")
-    else:
-        losses = F.nll_loss(_log_probabilities(y_pred, False, 0 if y_pred.ndim == 1 else 1), labels, reduction="none")
-    return losses if valid is None else tl.where(valid, losses, 0.0)
+    if axis % y_pred.ndim > 1:
+        y_pred, axis = y_pred.movedim(axis, 1), 1
+    ignore_index = NO_LABEL if ignore_class is None else ignore_class
+    try:
+        if from_logits:
+            return F.cross_entropy(y_pred, y_true.long(), ignore_index=ignore_index, reduction="none")
+        probabilities = _log_probabilities(y_pred, False, axis)
+        return F.nll_loss(probabilities, y_true.long(), ignore_index=ignore_index, reduction="none")
+    except DimensionError as error:
+        raise _out_of_range(y_true, classes, ignore_class) from error
 
 
-def _check_labels(labels: Tensor, classes: int) -> None:
-    if labels.numel() == 0:
-        return
-    lowest, highest = labels.min().item(), labels.max().item()
-    if lowest < 0 or highest >= classes:
-        raise ArgumentError(
-            f"sparse_categorical_crossentropy: label {int(lowest if lowest < 0 else highest)} is out of range: "
-            f"the model has {classes} outputs, for labels from 0 to {classes - 1}",
-            mend="give the last layer one unit for each class, and number the classes from 0",
-        )
+def _out_of_range(labels: Tensor, classes: int, ignore_class: int | None) -> ArgumentError:
+    wrong = ((labels < 0) | (labels >= classes)) & (labels != (NO_LABEL if ignore_class is None else ignore_class))
+    return ArgumentError(
+        f"sparse_categorical_crossentropy: label {int(labels[wrong][0].item())} is out of range: the model has {classes} "
+        f"outputs, for labels from 0 to {classes - 1}",
+        mend="give the last layer one unit for each class, and number the classes from 0",
+    )
 
 
 def _log_probabilities(y_pred: Tensor, from_logits: bool, axis: int) -> Tensor:

@@ -81,6 +81,8 @@ def samplewise(values: Tensor, sample_weight: Any, reduction: str) -> tuple[Arra
 
     Shapes:  values (B, ...) -> (B), or () -> ();  sample_weight any leading part of it
     """
+    if values.ndim == 0 and isinstance(sample_weight, int | float):
+        return dtypes.widen(values.array) * sample_weight, np.float64(sample_weight)
     weight = None
     if sample_weight is not None:
         given = tl.as_tensor(sample_weight, dtype=values.dtype, device=values.device)

@@ -314,6 +314,11 @@ class FromOptim(Optimizer):
     def make(self, params: list[Tensor]) -> optim.Optimizer:
         return self._source(params)
 
+    def build(self, variables: Iterable[Tensor]) -> None:
+        """As in the base; but an optimizer that came with parameters keeps to those."""
+        if not isinstance(self._source, optim.Optimizer):
+            super().build(variables)
+
     def get_config(self) -> dict[str, Any]:
         """The name in `tallow.optim`, and the options of the first group of parameters.
 

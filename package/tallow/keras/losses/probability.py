@@ -128,8 +128,8 @@ def sparse_categorical_crossentropy(
 def _out_of_range(labels: Tensor, classes: int, ignore_class: int | None) -> ArgumentError:
     wrong = ((labels < 0) | (labels >= classes)) & (labels != (NO_LABEL if ignore_class is None else ignore_class))
     return ArgumentError(
-        f"sparse_categorical_crossentropy: label {int(labels[wrong][0].item())} is out of range: the model has {classes} "
-        f"outputs, for labels from 0 to {classes - 1}",
+        f"sparse_categorical_crossentropy: label {int(labels[wrong][0].item())} is out of range: the model has "
+        f"{classes} outputs, for labels from 0 to {classes - 1}",
         mend="give the last layer one unit for each class, and number the classes from 0",
     )
 

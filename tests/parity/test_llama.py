@@ -13,6 +13,7 @@ import torch
 import tallow as tl
 from tallow.generation import generate
 from tallow.models.llama import Llama
+from tallow.models.llama_formats import save_hugging_face
 
 transformers = pytest.importorskip("transformers")
 
@@ -121,3 +122,13 @@ def test_bfloat16_weights(tmp_path: Path) -> None:
         np.testing.assert_allclose(
             model(tl.tensor([batch])).float().numpy()[0], exact, atol=2**-4 * np.abs(exact).max()
         )
+
+
+def test_transformers_loads_what_was_llama2cs(data_dir: Path, tmp_path: Path) -> None:
+    model = Llama.from_llama2c(data_dir / "stories260K.bin")
+    save_hugging_face(model, tmp_path)
+    reference = transformers.LlamaForCausalLM.from_pretrained(tmp_path).eval()
+    batch = tl.tensor([[1, 403, 407, 261, 378]])
+    with torch.no_grad():
+        expected = reference(torch.tensor(batch.tolist())).logits.numpy()
+    np.testing.assert_allclose(model(batch).detach().numpy(), expected, atol=ATOL)

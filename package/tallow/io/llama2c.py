@@ -13,6 +13,7 @@ Source:  https://github.com/karpathy/llama2.c, `export.py`: legacy_export, versi
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
@@ -20,8 +21,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tallow.errors import CheckpointError
-from tallow.io.source import Bytes, Source, open_source
+from tallow.errors import ArgumentError, CheckpointError
+from tallow.io.atomic import atomic_write
+from tallow.io.source import Bytes, Path, Source, open_source
 
 MAGIC = 0x616B3432
 V0_HEADER_BYTES = 28
@@ -110,6 +112,33 @@ def load(source: Source) -> Checkpoint:
             arrays[key] = data[at : at + weight_bytes].view(np.float32).reshape(shape)
         at += weight_bytes
     return Checkpoint(header, arrays)
+
+
+def save(header: Header, arrays: Mapping[str, np.ndarray[Any, Any]], path: Path) -> None:
+    """Write a checkpoint of version 0, which `run.c` reads. `path` is replaced in one step at the end.
+
+    Args:  arrays: of the names and shapes of `header.shapes()`, but for the tables of rotary positions, which follow
+        from the sizes. Any float dtype
+
+    Raises:  ArgumentError for a version that is not written, and arrays that are missing or of another shape
+    """
+    if header.version:
+        raise ArgumentError(f"llama2c: version {header.version} is read, not written", mend="write version 0")
+    sizes = {name: getattr(header, name) for name in SIZES}
+    if not header.shared_classifier:
+        sizes["vocab_size"] *= -1  # the format's way to say so
+    shapes = header.shapes()
+    needed = {name: shape for name, shape in shapes.items() if name not in ROTARY_TABLES}
+    wrong = [name for name, shape in needed.items() if name not in arrays or arrays[name].shape != shape]
+    if wrong:
+        raise ArgumentError(f"llama2c: {', '.join(wrong)} should be of shape {[shapes[name] for name in wrong]}")
+    angles = np.outer(np.arange(header.seq_len), 10000.0 ** (-np.arange(0, header.head_dim, 2) / header.head_dim))
+    tables = dict(zip(ROTARY_TABLES, (np.cos(angles), np.sin(angles)), strict=True))
+    with atomic_write(path) as file:
+        file.write(struct.pack("<7i", *sizes.values()))
+        for name in shapes:
+            array = tables[name] if name in tables else arrays[name]
+            file.write(np.ascontiguousarray(array, np.float32).data)
 
 
 def read_header(data: Source, name: str = "header") -> Header:

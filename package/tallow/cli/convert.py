@@ -1,0 +1,99 @@
+"""`tallow convert`: write weights in another format, or another dtype.
+
+IN   a file that tallow reads (safetensors, .pt, .npz, .gguf, llama2c's .bin), a model's folder, or owner/repository of
+     the Hub
+OUT  .safetensors, .pt or .pth, .npz: the tensors under their names
+     .bin: a llama2c checkpoint, of a Llama
+     a folder: Hugging Face's config.json and model.safetensors, of a model
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tallow import dtypes
+from tallow.errors import ArgumentError, CheckpointError
+from tallow.hub import local_folder
+from tallow.io import safetensors
+from tallow.io.contents import contents
+from tallow.io.files import load, save
+from tallow.io.model_folder import load_folder
+from tallow.models.auto import AutoModel
+from tallow.models.llama import Llama
+from tallow.models.llama_formats import save_hugging_face, save_llama2c
+from tallow.tensor import Tensor
+
+DTYPES = {d.name: d for d in (dtypes.float32, dtypes.float16, dtypes.bfloat16)}
+TENSORS = (".safetensors", ".pt", ".pth", ".npz")
+DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja")  # what lies beside a folder's weights
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="IN", help="a file, a model's folder, or owner/repository of the Hub")
+    parser.add_argument("target", metavar="OUT", help="the file or folder to write")
+    parser.add_argument("--dtype", choices=DTYPES, help="for the weights that are floats (default: as they are)")
+    parser.add_argument("--key", metavar="NAME", help="the entry of IN that holds the tensors, such as state_dict")
+    parser.add_argument("--force", action="store_true", help="replace OUT where it exists")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Raises: TallowError, OSError"""
+    target = Path(arguments.target)
+    if target.exists() and not arguments.force:
+        raise ArgumentError(f"{target} exists", mend="choose another name, or replace it with --force")
+    dtype = DTYPES.get(arguments.dtype)
+    if target.suffix == ".bin":
+        save_llama2c(_llama(arguments.source), target)
+    elif target.suffix in TENSORS:
+        tensors = {name: _cast(tensor, dtype) for name, tensor in _tensors(arguments.source, arguments.key).items()}
+        save(tensors, target)
+    elif target.suffix:
+        raise ArgumentError(f"{target}: no format of this extension", mend=f"{', '.join(TENSORS)}, .bin, or a folder")
+    else:
+        _write_folder(arguments.source, target, dtype)
+    print(f"{target}: {contents(target).format}", file=sys.stderr)
+    return 0
+
+
+def _tensors(source: str, key: str | None) -> Mapping[str, Tensor]:
+    loaded = load(source) if os.path.isfile(source) else load_folder(local_folder(source))
+    if key is not None:
+        if not isinstance(loaded, Mapping) or key not in loaded:
+            raise CheckpointError(f"{source} has no entry {key!r}")
+        loaded = loaded[key]
+    if not isinstance(loaded, Mapping) or not all(isinstance(value, Tensor) for value in loaded.values()):
+        entries = ", ".join(map(str, loaded)) if isinstance(loaded, Mapping) else type(loaded).__name__
+        raise CheckpointError(
+            f"{source} does not hold tensors by name, but {entries[:200]}", mend="choose one by --key"
+        )
+    return loaded
+
+
+def _cast(tensor: Tensor, dtype: dtypes.dtype | None) -> Tensor:
+    return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor
+
+
+def _llama(source: str) -> Llama:
+    model = Llama.from_llama2c(source) if os.path.isfile(source) else AutoModel.from_pretrained(source)
+    if not isinstance(model, Llama):
+        raise ArgumentError(f"{source} is of {type(model).__name__}; llama2c's format holds a Llama")
+    return model
+
+
+def _write_folder(source: str, target: Path, dtype: dtypes.dtype | None) -> None:
+    if os.path.isfile(source):
+        save_hugging_face(Llama.from_llama2c(source, dtype=dtype), target)
+        return
+    folder = local_folder(source)
+    state = {name: _cast(tensor, dtype) for name, tensor in load_folder(folder).items()}
+    target.mkdir(parents=True, exist_ok=True)
+    for pattern in DESCRIPTIONS:
+        for file in folder.glob(pattern):
+            if not file.name.endswith(".index.json"):
+                shutil.copyfile(file, target / file.name)
+    safetensors.save(state, target / "model.safetensors", {"format": "pt"})

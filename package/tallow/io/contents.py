@@ -1,0 +1,141 @@
+"""What a file of weights holds, without reading the weights: names, dtypes, shapes, sizes, and what else it says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tallow.errors import CheckpointError
+from tallow.io import gguf, llama2c, pytorch, safetensors
+from tallow.io.files import load
+from tallow.io.json_object import parse_object
+from tallow.io.model_folder import load_folder
+from tallow.io.source import Bytes, Path, open_source
+from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
+from tallow.tensor import Tensor
+
+NPY_MAGIC = b"\x93NUMPY"
+CONFIG = "config.json"
+MAX_CONFIG_DEPTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One tensor: its name, its dtype in the format's words, its shape, its bytes in the file."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    bytes: int
+
+    @property
+    def count(self) -> int:
+        return int(np.prod(self.shape, dtype=object))
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """A file, or a model's folder.
+
+    Attributes:
+        format: in words.
+        metadata: what it says beside tensors; of a folder, its `config.json`.
+        tensors: in the file's order.
+    """
+
+    format: str
+    metadata: dict[str, Any]
+    tensors: list[Entry]
+
+
+def contents(path: Path) -> Contents:
+    """What a file of any format that tallow reads holds, or a Hugging Face folder. Only headers are read.
+
+    Raises:  OSError when it cannot be read; CheckpointError when it is truncated, malformed or of no known format
+    """
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        return _of_folder(path)
+    data, _ = open_source(path)
+    head = data[:16].tobytes()
+    if head[:4] == gguf.MAGIC:
+        return _of_gguf(path)
+    if head[:4] == ZIP_MAGIC or head[:6] == NPY_MAGIC or pytorch.is_legacy(data):
+        kind = "NumPy array" if head[:6] == NPY_MAGIC else "PyTorch or NumPy archive"
+        return _of_object(load(path), "PyTorch, legacy" if pytorch.is_legacy(data) else kind)
+    if head[8:9] == b"{":
+        return _of_safetensors(path)
+    return _of_llama2c(data, path)
+
+
+def _of_safetensors(path: str) -> Contents:
+    with safetensors.safe_open(path) as file:
+        infos = {name: file.info(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        entries = [Entry(name, info.dtype, info.shape, info.end - info.begin) for name, info in infos.items()]
+        return Contents("safetensors", dict(file.metadata()), entries)
+
+
+def _of_gguf(path: str) -> Contents:
+    file = gguf.load(path)
+    infos = {name: file.info(name) for name in file}
+    entries = [Entry(name, info.type, info.shape, info.bytes) for name, info in infos.items()]
+    return Contents("GGUF", dict(file.metadata), entries)
+
+
+def _of_llama2c(data: Bytes, path: str) -> Contents:
+    try:
+        header = llama2c.read_header(data, path)
+        llama2c.check_size(header, len(data), path)
+    except CheckpointError as error:
+        raise CheckpointError(
+            f"{path} is in no format that tallow reads", mend="it reads safetensors, .pt, .npz, .npy, GGUF and llama2c"
+        ) from error
+    sizes = ("dim", "hidden_dim", "n_layers", "n_heads", "n_kv_heads", "vocab_size", "seq_len", "shared_classifier")
+    entries = [
+        Entry(name, "F32", tuple(shape), 4 * int(np.prod(shape, dtype=object)))
+        for name, shape in header.shapes().items()
+    ]
+    return Contents(f"llama2c, version {header.version}", {name: getattr(header, name) for name in sizes}, entries)
+
+
+def _of_folder(path: str) -> Contents:
+    config = os.path.join(path, CONFIG)
+    metadata: dict[str, Any] = {}
+    if os.path.exists(config):
+        with open(config, "rb") as file:
+            metadata = parse_object(file.read(), config, MAX_CONFIG_DEPTH)
+    return Contents("folder of a model", metadata, [_entry(name, value) for name, value in load_folder(path).items()])
+
+
+def _of_object(loaded: Any, kind: str) -> Contents:
+    """Tensors however deep they are nested, by the path to them; other values are metadata."""
+    tensors, values = [], {}
+    for name, value in _leaves(loaded, ""):
+        if isinstance(value, Tensor):
+            tensors.append(_entry(name, value))
+        else:
+            values[name] = value
+    return Contents(kind, values, tensors)
+
+
+def _leaves(value: Any, at: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _leaves(part, f"{at}.{key}" if at else str(key))
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes) and any(_is_node(part) for part in value):
+        for i, part in enumerate(value):
+            yield from _leaves(part, f"{at}.{i}" if at else str(i))
+    else:
+        yield at or "(the file)", value
+
+
+def _is_node(value: Any) -> bool:
+    return isinstance(value, Tensor | Mapping | list | tuple)
+
+
+def _entry(name: str, tensor: Tensor) -> Entry:
+    return Entry(name, tensor.dtype.name, tuple(tensor.shape), tensor.nbytes)

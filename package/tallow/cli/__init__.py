@@ -9,10 +9,18 @@ import sys
 from collections.abc import Sequence
 
 import tallow
-from tallow.cli import convert, demo, generate, info, inspect
+from tallow.cli import convert, demo, embed, fill_mask, generate, info, inspect
 from tallow.errors import TallowError
 
-COMMANDS = {"generate": generate, "convert": convert, "inspect": inspect, "info": info, "demo": demo}
+COMMANDS = {
+    "generate": generate,
+    "embed": embed,
+    "fill-mask": fill_mask,
+    "convert": convert,
+    "inspect": inspect,
+    "info": info,
+    "demo": demo,
+}
 
 BAD_INPUT = 2  # also argparse's
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it

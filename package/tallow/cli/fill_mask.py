@@ -1,0 +1,58 @@
+"""`tallow fill-mask`: guess the words behind the mask in a text.
+
+The mask is the model's own ([MASK] of BERT, <mask> of RoBERTa), and [MASK] stands for either.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from tallow.autograd.modes import no_grad
+from tallow.creation import tensor
+from tallow.errors import ArgumentError
+from tallow.hub import local_folder
+from tallow.models.auto import AutoModel
+from tallow.models.bert import BertForMaskedLM
+from tallow.models.distilbert import DistilBertForMaskedLM
+from tallow.models.roberta import RobertaForMaskedLM
+from tallow.nn import functional as F
+from tallow.text.tokenizer import Tokenizer
+
+MASK = "[MASK]"
+MODELS = (BertForMaskedLM, DistilBertForMaskedLM, RobertaForMaskedLM)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", metavar="TEXT", help="with one or more masks, as in: The sky is [MASK].")
+    parser.add_argument(
+        "--model", required=True, metavar="DIR", help="the folder of a masked language model, or owner/repository"
+    )
+    parser.add_argument(
+        "--top-k", type=int, default=5, metavar="K", help="guesses for each mask (default: %(default)s)"
+    )
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ... (default: %(default)s)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Raises: TallowError, OSError"""
+    folder = local_folder(arguments.model)
+    model = AutoModel.from_pretrained(folder, device=arguments.device)
+    tokenizer = Tokenizer.from_pretrained(folder)
+    if not isinstance(model, MODELS) or tokenizer.mask_token_id is None:
+        raise ArgumentError(f"{folder} is of {type(model).__name__}, not a masked language model")
+    if not 1 <= arguments.top_k <= model.config.vocab_size:
+        raise ArgumentError(f"--top-k {arguments.top_k}", mend=f"1 to {model.config.vocab_size}")
+    text = arguments.text.replace(MASK, tokenizer.decode([tokenizer.mask_token_id], skip_special_tokens=False).strip())
+    ids = tokenizer.encode(text)
+    places = [i for i, token in enumerate(ids) if token == tokenizer.mask_token_id]
+    if not places:
+        raise ArgumentError("there is no mask in the text", mend=f"write {MASK} where a word is to be guessed")
+    with no_grad():
+        logits_TV = model(tensor([ids], device=arguments.device))[0]
+        guesses = F.softmax(logits_TV[places].float(), dim=-1).topk(arguments.top_k)
+    for number, (chances, tokens) in enumerate(zip(guesses.values.tolist(), guesses.indices.tolist(), strict=True)):
+        if number:
+            print()
+        for chance, token in zip(chances, tokens, strict=True):
+            print(f"{chance:7.2%}  {tokenizer.decode([token], skip_special_tokens=False).strip()}")
+    return 0

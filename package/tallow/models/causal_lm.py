@@ -14,7 +14,7 @@ from tallow.autograd.modes import no_grad
 from tallow.errors import ArgumentError
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn import functional as F
-from tallow.nn.attention import KVCache
+from tallow.nn.cache import KVCache
 from tallow.tensor import Tensor, wrap
 
 
@@ -60,8 +60,31 @@ class CausalLM(PretrainedModel):
         """Logits (B, T, V) for tokens (B, T). With a cache, the tokens follow those it has seen."""
         return F.linear(self.hidden(tokens_BT, cache), self.head_weight)
 
-    def new_cache(self, *, length: int | None = None, batch: int = 1) -> KVCache:
+    @property
+    def windows(self) -> tuple[int | None, ...]:
+        """How many positions a query of each layer sees at most, itself included; None for all."""
+        return (None,) * self.cache_shape.layers
+
+    @property
+    def prefill_chunk(self) -> int | None:
+        """How many tokens of a prompt are read at once, which bounds the memory that attention takes; None for all."""
+        return 512
+
+    def new_cache(
+        self,
+        *,
+        length: int | None = None,
+        batch: int = 1,
+        padding: Sequence[int] | None = None,
+        growing: bool = False,
+        sliding: bool = True,
+    ) -> KVCache:
         """An empty cache, for `length` positions (the whole context if None) of `batch` sequences.
+
+        Args:
+            padding: how many tokens at the left of each sequence are no text; whatever they are, no query sees them.
+            growing: take memory as positions come.
+            sliding: keep no more than layers with a sliding window see; False keeps all, so that any may be truncated.
 
         Raises:  ArgumentError for more than the context
         """
@@ -74,17 +97,39 @@ class CausalLM(PretrainedModel):
         layers, kv_heads, head_dim = self.cache_shape
         weight = self.head_weight
         widened = weight.device.type == "cpu" and weight.dtype is not dtypes.float64
-        dtype = dtypes.float32 if widened else weight.dtype
-        return self.cache_class(layers, batch, kv_heads, length, head_dim, dtype=dtype, device=weight.device)
+        return self.cache_class(
+            layers,
+            batch,
+            kv_heads,
+            length,
+            head_dim,
+            windows=self.windows if sliding else None,
+            padding=padding,
+            growing=growing,
+            dtype=dtypes.float32 if widened else weight.dtype,
+            device=weight.device,
+        )
 
     def next_logits(self, tokens: Sequence[int], cache: Any) -> npt.NDArray[np.float32]:
         """Append `tokens`, one sequence, to the cache; the logits (V,) of what follows, on the host."""
-        tokens_BT = wrap(devices.move(np.array([tokens], dtype=np.int64), self.head_weight.device))
+        return self.last_logits([tokens], cache)[0, 0]
+
+    def last_logits(self, tokens: Sequence[Sequence[int]], cache: KVCache, last: int = 1) -> npt.NDArray[np.float32]:
+        """Append tokens (B, T) to the cache; the logits (B, last, V) of what follows the last ones, on the host.
+
+        A long text is read in chunks of `prefill_chunk`.
+        """
+        device = self.head_weight.device
+        tokens_BT = devices.move(np.array(tokens, dtype=np.int64), device)
+        total = tokens_BT.shape[1]
+        chunk = max(self.prefill_chunk or total, last)
         with no_grad():
-            logits_V = F.linear(self.hidden(tokens_BT, cache)[:, -1], self.head_weight).array[0]
-        return to_host(logits_V)
+            # The last chunk is a whole one: it holds the `last` tokens, and the first takes what is left over.
+            for start in range(total % chunk - chunk if total % chunk else 0, total, chunk):
+                hidden_BTD = self.hidden(wrap(tokens_BT[:, max(start, 0) : start + chunk]), cache)
+            return to_host(F.linear(hidden_BTD[:, -last:], self.head_weight).array)
 
 
-def to_host(logits_V: dtypes.Array) -> npt.NDArray[np.float32]:
-    logits_V = dtypes.cast(logits_V, dtypes.float32)
-    return devices.backend_of(logits_V).to_host(logits_V)
+def to_host(logits: dtypes.Array) -> npt.NDArray[np.float32]:
+    logits = dtypes.cast(logits, dtypes.float32)
+    return devices.backend_of(logits).to_host(logits)

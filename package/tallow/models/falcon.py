@@ -27,7 +27,8 @@ from tallow.models.causal_lm import CacheShape, CausalLM
 from tallow.models.config import Config, rope_entries, token_ids
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn import functional as F
-from tallow.nn.attention import KVCache, causal_attention, merge_heads
+from tallow.nn.attention import causal_attention, merge_heads
+from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
@@ -138,14 +139,16 @@ class FalconAttention(Module):
         start = 0 if cache is None else cache.length
         if isinstance(positions, RotaryEmbedding):
             q_BHTK, k_BGSK = positions(q_BHTK, start), positions(k_BGSK, start)
+        lengths = None
         if cache is not None:
+            lengths = cache.lengths(length)
             k_BGSK, v_BGSK = cache.append(self.layer, k_BGSK, v_BGSK)
         if isinstance(positions, RotaryEmbedding):
-            return self.dense(merge_heads(causal_attention(q_BHTK, k_BGSK, v_BGSK)))
-        bias_1HTS = positions(start, k_BGSK)
+            return self.dense(merge_heads(causal_attention(q_BHTK, k_BGSK, v_BGSK, lengths=lengths)))
+        bias_BHTS = positions(start, k_BGSK, lengths)
         grouped = self.queries_of_group > 1
         return self.dense(
-            merge_heads(F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, bias_1HTS, enable_gqa=grouped))
+            merge_heads(F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, bias_BHTS, enable_gqa=grouped))
         )
 
 
@@ -160,15 +163,21 @@ class Alibi(Module):
         self.slopes = _rounded(alibi_slopes(heads))
         self.head_width = head_width
 
-    def forward(self, start: int, k_BGSK: Tensor) -> Tensor:
-        """What is added to the scores of the queries from `start` on, -inf where a query does not see: (1, H, T, S)"""
+    def forward(self, start: int, k_BGSK: Tensor, lengths: npt.NDArray[np.int64] | None = None) -> Tensor:
+        """What is added to the scores of the queries from `start` on, -inf where a query does not see.
+
+        Args:    lengths: as causal_attention's
+        Shapes:  -> (1, H, T, S), or (B, H, T, S) with lengths
+        """
         keys = k_BGSK.shape[2]
-        queries = keys - start
-        biases_HS = _rounded(self.slopes[:, None] * _rounded(np.arange(keys, dtype=np.float32)))
-        seen_TS = np.tri(queries, keys, start, dtype=np.bool_)
-        scaled_HS = biases_HS / np.float32(math.sqrt(self.head_width))
-        masked_HTS = np.where(seen_TS, scaled_HS[:, None], np.float32(-np.inf))
-        return wrap(devices.move(masked_HTS[None], k_BGSK.device)).to(k_BGSK.dtype)
+        padding_B1 = np.zeros((1, 1), np.int64) if lengths is None else keys - lengths[:, None]
+        positions_BS = np.arange(keys) - padding_B1  # a row's text begins at 0
+        seen_BTS = np.tri(keys - start, keys, start, dtype=np.bool_) & (positions_BS >= 0)[:, None]
+        places_B1S = np.maximum(positions_BS, 0)[:, None].astype(np.float32)
+        biases_BHS = _rounded(self.slopes[:, None] * _rounded(places_B1S))
+        scaled_BHS = biases_BHS / np.float32(math.sqrt(self.head_width))
+        masked_BHTS = np.where(seen_BTS[:, None], scaled_BHS[:, :, None], np.float32(-np.inf))
+        return wrap(devices.move(masked_BHTS, k_BGSK.device)).to(k_BGSK.dtype)
 
 
 def alibi_slopes(heads: int) -> npt.NDArray[np.float32]:

@@ -15,7 +15,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tallow import creation
+import numpy as np
+
+from tallow import creation, devices
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
@@ -23,14 +25,15 @@ from tallow.models.config import Config, token_ids
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn import functional as F
 from tallow.nn import init
-from tallow.nn.attention import KVCache, causal_attention, merge_heads, split_heads
+from tallow.nn.attention import causal_attention, merge_heads, split_heads
+from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
 from tallow.nn.dropout import Dropout
 from tallow.nn.embedding import Embedding
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 from tallow.nn.parameter import Parameter
-from tallow.tensor import Tensor
+from tallow.tensor import Tensor, wrap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +117,12 @@ class GPT2Attention(Module):
 
     def forward(self, x_BTD: Tensor, cache: KVCache | None) -> Tensor:
         q_BHTK, k_BHSK, v_BHSK = (split_heads(part, self.num_heads) for part in self.c_attn(x_BTD).chunk(3, -1))
+        lengths = None
         if cache is not None:
+            lengths = cache.lengths(x_BTD.shape[1])
             k_BHSK, v_BHSK = cache.append(self.layer, k_BHSK, v_BHSK)
         dropout = self.attn_pdrop if self.training else 0.0
-        mixed_BHTK = causal_attention(q_BHTK, k_BHSK, v_BHSK, scale=self.scale, dropout_p=dropout)
+        mixed_BHTK = causal_attention(q_BHTK, k_BHSK, v_BHSK, scale=self.scale, dropout_p=dropout, lengths=lengths)
         return self.resid_dropout(self.c_proj(merge_heads(mixed_BHTK)))
 
 
@@ -197,7 +202,12 @@ class GPT2Model(GPT2PretrainedModel):
             raise ArgumentError(
                 f"a text of {end} tokens; the model has {self.config.n_positions} positions", mend="shorten the text"
             )
-        x_BTD = self.drop(self.wte(tokens_BT) + self.wpe.weight[start:end])
+        if cache is not None and cache.padding is not None:
+            positions_BT = np.maximum(np.arange(start, end) - cache.padding[:, None], 0)  # a row's text begins at 0
+            places = self.wpe(wrap(devices.move(positions_BT, tokens_BT.device)))
+        else:
+            places = self.wpe.weight[start:end]
+        x_BTD = self.drop(self.wte(tokens_BT) + places)
         for block in self.h:
             x_BTD = block(x_BTD, cache)
         if cache is not None:

@@ -26,7 +26,8 @@ from tallow.io.source import Source
 from tallow.kernels.decode_block import DecodeBlock
 from tallow.models.causal_lm import CacheShape, CausalLM, to_host
 from tallow.models.config import Config, rope_entries, token_ids
-from tallow.nn.attention import KVCache, causal_attention, merge_heads, split_heads
+from tallow.nn.attention import causal_attention, merge_heads, split_heads
+from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
@@ -161,12 +162,16 @@ class LlamaAttention(Module):
         )
 
     def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
+        # Rows with padding count it too: attention sees only how far apart two positions are.
         start = cache.length if cache is not None else 0
         q_BHTK, k_BGSK, v_BGSK = self.heads(x_BTD)
         q_BHTK, k_BGSK = rotary(q_BHTK, start), rotary(k_BGSK, start)
+        lengths = None
         if cache is not None:
+            lengths = cache.lengths(x_BTD.shape[1])
             k_BGSK, v_BGSK = cache.append(self.layer, k_BGSK, v_BGSK)
-        return self.o_proj(merge_heads(causal_attention(q_BHTK, k_BGSK, v_BGSK, window=self.window)))
+        mixed_BHTK = causal_attention(q_BHTK, k_BGSK, v_BGSK, window=self.window, lengths=lengths)
+        return self.o_proj(merge_heads(mixed_BHTK))
 
 
 class LlamaMLP(Module):
@@ -288,16 +293,28 @@ class Llama(CausalLM):
 
     # ----------------------------------------------------------------------------------------------------- generation
 
-    def new_cache(self, *, length: int | None = None, batch: int = 1) -> KVCache:
-        cache = super().new_cache(length=length, batch=batch)
+    @property
+    def windows(self) -> tuple[int | None, ...]:
+        return tuple(layer.self_attn.window for layer in self.model.layers)
+
+    @property
+    def prefill_chunk(self) -> int | None:
+        # All keys of a prompt are turned by the angles for its whole length.
+        return None if is_dynamic(self.config.rope_scaling) else super().prefill_chunk
+
+    def new_cache(self, **options: Any) -> KVCache:
+        cache = super().new_cache(**options)
         assert isinstance(cache, LlamaCache)
-        if batch == 1 and cache.capacity and _is_plain(self, cache):
+        if cache.batch == 1 and cache.capacity and _is_plain(self, cache):
             cache.decoder = Decoder(self, cache)
         return cache
 
     def next_logits(self, tokens: Sequence[int], cache: LlamaCache) -> npt.NDArray[np.float32]:
-        if len(tokens) > 1 or cache.decoder is None or not cache.decoder.holds():
+        if len(tokens) > 1 or cache.decoder is None or not cache.decoder.holds() or cache.batch > 1:
             return super().next_logits(tokens, cache)
+        cache.reserve(1)
+        if not cache.decoder.reads(cache):  # the cache has grown
+            cache.decoder = Decoder(self, cache)
         if not 0 <= tokens[0] < self.vocab_size:
             raise DimensionError(f"token {tokens[0]} lies outside the vocabulary of {self.vocab_size}")
         return to_host(cache.decoder.next_logits(tokens[0], cache))
@@ -353,7 +370,8 @@ class Decoder:
 
     def __init__(self, model: Llama, cache: KVCache) -> None:
         inner, config = model.model, model.config
-        cos, sin = inner.rotary_emb.tables(cache.capacity, model.head_weight.device)
+        self._rooms = [(room.keys, room.values) for room in cache.layers]
+        cos, sin = inner.rotary_emb.tables(cache.layers[0].size, model.head_weight.device)
         self._sources = [(parameter, parameter.array) for parameter in model.parameters()]
         self._embedding = inner.embed_tokens.weight.array
         self._norm = _norm_weight(inner.norm)
@@ -372,8 +390,8 @@ class Decoder:
                 down=layer.mlp.down_proj.weight.array,
                 cos=cos,
                 sin=sin,
-                key_cache=cache.keys[i],
-                value_cache=cache.values[i],
+                key_cache=cache.layers[i].keys,
+                value_cache=cache.layers[i].values,
                 eps=config.rms_norm_eps,
                 interleaved=config.rope_interleaved,
             )
@@ -383,6 +401,13 @@ class Decoder:
     def holds(self) -> bool:
         """Whether every parameter still has the array it had; `to`, for one, gives it another."""
         return all(parameter.array is array for parameter, array in self._sources)
+
+    def reads(self, cache: KVCache) -> bool:
+        """Whether the cache keeps its positions where it did."""
+        return all(
+            room.keys is keys and room.values is values
+            for room, (keys, values) in zip(cache.layers, self._rooms, strict=True)
+        )
 
     def next_logits(self, token: int, cache: KVCache) -> Array:
         """Append `token` to the cache; the logits (V,) of what follows."""
@@ -407,13 +432,12 @@ def _is_plain(model: Llama, cache: KVCache) -> bool:
         return False
     if any(module.bias is not None for module in modules if isinstance(module, Linear)):
         return False
-    windows = [layer.self_attn.window for layer in model.model.layers]
-    if any(window is not None and window < cache.capacity for window in windows):
+    if any(window is not None and window < cache.capacity for window in model.windows):
         return False
     if is_dynamic(model.config.rope_scaling) and cache.capacity > model.config.max_position_embeddings:
         return False
     dtypes_used = {parameter.dtype for parameter in model.parameters()}
-    float32_cache = dtypes.dtype_of(cache.keys) is dtypes.float32
+    float32_cache = cache.dtype is dtypes.float32
     return float32_cache and len(dtypes_used) == 1 and dtypes_used <= {dtypes.float32, dtypes.float16, dtypes.bfloat16}
 
 

@@ -1,15 +1,11 @@
-"""What decoder models share: heads, causal attention, and the cache of keys and values."""
+"""What decoder models share: heads and causal attention."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
-from tallow import devices, dtypes
-from tallow.autograd.modes import mode
-from tallow.dtypes import Array
-from tallow.errors import ArgumentError, GraphError, ShapeError
+from tallow import devices
 from tallow.nn import functional as F
 from tallow.tensor import Tensor, wrap
 
@@ -42,6 +38,7 @@ def causal_attention(
     scale: float | None = None,
     dropout_p: float = 0.0,
     window: int | None = None,
+    lengths: npt.NDArray[np.int64] | None = None,
 ) -> Tensor:
     """Each of the last T of S positions attends to itself and to all before it. G divides H; T may be less than S.
 
@@ -50,8 +47,10 @@ def causal_attention(
     Args:
         scale: None means 1 / √K.
         window: how many positions a query sees at most, itself included; None means all.
+        lengths: how many of the last positions of each row are text, (B,); those before them are padding, which no
+            query sees. None means all.
 
-    Shapes:  -> (B, H, T, K)
+    Shapes:  -> (B, H, T, K); zeros for the queries of paddings
     """
     queries, keys = q_BHTK.shape[2], k_BGSK.shape[2]
     if window is not None and keys > queries + window - 1:  # keys that no query sees
@@ -59,81 +58,27 @@ def causal_attention(
         k_BGSK, v_BGSK = k_BGSK[:, :, -keys:], v_BGSK[:, :, -keys:]
     if window is not None and keys <= window:
         window = None
-    allowed_TS = None
-    if window or 1 < queries < keys:  # PyTorch's is_causal counts from the first key; the queries are the last ones
-        seen = np.tri(queries, keys, keys - queries, dtype=np.bool_)
-        if window:
-            seen &= ~np.tri(queries, keys, keys - queries - window, dtype=np.bool_)
-        allowed_TS = wrap(devices.move(seen, q_BHTK.device))
+    allowed = None
+    if window or lengths is not None or 1 < queries < keys:
+        # PyTorch's is_causal counts from the first key; the queries are the last ones.
+        allowed = wrap(devices.move(_seen(queries, keys, window, lengths), q_BHTK.device))
     return F.scaled_dot_product_attention(
         q_BHTK,
         k_BGSK,
         v_BGSK,
-        allowed_TS,
+        allowed,
         dropout_p,
-        is_causal=allowed_TS is None and queries > 1,
+        is_causal=allowed is None and queries > 1,
         scale=scale,
         enable_gqa=q_BHTK.shape[1] != k_BGSK.shape[1],
     )
 
 
-class KVCache:
-    """The keys and values of the positions seen so far, for all layers, in memory taken once.
-
-    A forward appends each layer's keys and values, and then `advance`s past them.
-
-    Args:
-        length: the most positions it can hold.
-        dtype: what to keep them in. On a CPU that is float32 whatever the model's dtype, because sixteen-bit floats are
-            widened there before each use.
-
-    Shapes:  keys, values (layers, B, G, length, K)
-    """
-
-    def __init__(
-        self,
-        layers: int,
-        batch: int,
-        kv_heads: int,
-        length: int,
-        head_dim: int,
-        *,
-        dtype: Any = None,
-        device: Any = "cpu",
-    ) -> None:
-        target = devices.device(device)
-        storage = dtypes.as_dtype(dtypes.float32 if dtype is None else dtype).storage
-        zeros = devices.get_backend(target.type).module.zeros
-        shape = (layers, batch, kv_heads, length, head_dim)
-        self.keys: Array = devices.move(zeros(shape, storage), target)
-        self.values: Array = devices.move(zeros(shape, storage), target)
-        self.batch = batch
-        self.capacity = length
-        self.length = 0
-
-    def append(self, layer: int, k_BGTK: Tensor, v_BGTK: Tensor) -> tuple[Tensor, Tensor]:
-        """Write a layer's keys and values after the positions seen; all of them so far, (B, G, S, K), in k's dtype.
-
-        Raises:  ArgumentError when the cache is full, ShapeError for another batch, GraphError while autograd records
-        """
-        if mode.recording and k_BGTK.requires_grad:
-            raise GraphError(
-                "a KVCache cannot be part of a graph: it is written in place",
-                mend="generate under no_grad(), or train without a cache",
-            )
-        end = self.length + k_BGTK.shape[2]
-        if end > self.capacity:
-            raise ArgumentError(
-                f"position {end - 1} does not fit a KVCache of {self.capacity}", mend="make a longer one"
-            )
-        if k_BGTK.shape[0] != self.batch:
-            raise ShapeError(f"a batch of {k_BGTK.shape[0]} does not fit a KVCache for a batch of {self.batch}")
-        return self._write(self.keys[layer], k_BGTK, end), self._write(self.values[layer], v_BGTK, end)
-
-    def _write(self, kept_BGSK: Array, new_BGTK: Tensor, end: int) -> Tensor:
-        kept_BGSK[:, :, self.length : end] = dtypes.cast(new_BGTK.array, dtypes.dtype_of(kept_BGSK))
-        return wrap(dtypes.cast(kept_BGSK[:, :, :end], new_BGTK.dtype))
-
-    def advance(self, positions: int) -> None:
-        """Count the positions that every layer has appended."""
-        self.length += positions
+def _seen(queries: int, keys: int, window: int | None, lengths: npt.NDArray[np.int64] | None) -> npt.NDArray[np.bool_]:
+    """Which keys the last `queries` positions see, (T, S), or (B, 1, T, S) where rows have lengths of their own."""
+    seen = np.tri(queries, keys, keys - queries, dtype=np.bool_)
+    if window:
+        seen &= ~np.tri(queries, keys, keys - queries - window, dtype=np.bool_)
+    if lengths is None:
+        return seen
+    return seen & (np.arange(keys) >= keys - lengths[:, None])[:, None, None]

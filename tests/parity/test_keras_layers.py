@@ -226,6 +226,20 @@ def test_bidirectional(name: str, merge_mode: str | None, sequences: bool) -> No
     assert [tuple(t.shape) for t in found] == [tuple(t.shape) for t in expected]
 
 
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize("sequences", [False, True])
+def test_bidirectional_with_a_mask(mask: list[list[int]], sequences: bool) -> None:
+    layers = [
+        library.layers.Bidirectional(library.layers.GRU(5, return_sequences=sequences)) for library in (keras, ours)
+    ]
+
+    def call(layer: Any, tensors: list[Any]) -> Any:
+        make = torch.tensor if isinstance(tensors[0], torch.Tensor) else tl.tensor
+        return layer(tensors[0], mask=make(np.array(mask, bool)))
+
+    agree(layers[0], layers[1], [values(STEPS, 1)], call)
+
+
 def test_time_distributed() -> None:
     theirs = keras.layers.TimeDistributed(keras.layers.Conv2D(3, 2))
     mine = ours.layers.TimeDistributed(ours.layers.Conv2D(3, 2))

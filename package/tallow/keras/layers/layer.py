@@ -43,7 +43,7 @@ class Layer(Module):
         trainable: whether its weights are learned.
         dtype: of its weights and its result; inputs of another floating dtype are converted.
         name: by default that of the class with a number.
-        activity_regularizer: a function of the result that is added to the loss.
+        activity_regularizer: a function of the result that is added to the loss, divided by the batch's size.
         input_shape: the shape of a sample, for the first layer of a Sequential; `keras.Input` says the same.
 
     Example:
@@ -301,7 +301,7 @@ class Layer(Module):
             self._add_masks(args, kwargs)
         result = super().__call__(*args, **kwargs)
         if self.activity_regularizer is not None:
-            self.add_loss([self.activity_regularizer(part) for part in flatten(result)])
+            self.add_loss([self.activity_regularizer(part) / len(part) for part in flatten(result)])
         if self._makes_mask or (mask is not None and self.supports_masking):
             set_masks(result, self.compute_mask(first, mask))
         return result

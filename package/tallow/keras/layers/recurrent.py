@@ -35,6 +35,7 @@ class Recurrent(Affine):
         return_state: give the last states, too.
         go_backwards: start at the last step; outputs come in that order.
         stateful: start each batch from where the last one ended, until `reset_states`.
+        zero_output_for_mask: give zeros for steps that a mask leaves out, instead of the output before.
         unroll: taken for Keras' sake; it has no meaning here.
 
     Shapes:  sequences (N, T, I), initial_state of (N, U) each; mask (N, T), False for steps to pass over: they leave
@@ -66,6 +67,7 @@ class Recurrent(Affine):
         return_state: bool,
         go_backwards: bool,
         stateful: bool,
+        zero_output_for_mask: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -82,6 +84,7 @@ class Recurrent(Affine):
         self.return_state = return_state
         self.go_backwards = go_backwards
         self.stateful = stateful
+        self.zero_output_for_mask = zero_output_for_mask
         self.states: States | None = None
         self.supports_masking = True
         self.input_spec = InputSpec(ndim=3)
@@ -139,6 +142,8 @@ class Recurrent(Affine):
             final = tuple(packed.restored(new, old) for new, old in zip(last, states, strict=True))
         else:
             outputs, final = self._one_by_one(x, states, mask, recurrent_dropout)
+        if mask is not None and self.zero_output_for_mask:
+            outputs = outputs.masked_fill(mask.logical_not()[..., None], 0.0)
         if self.stateful:
             self.states = tuple(state.detach() for state in final)
         result = outputs if self.return_sequences else final[0]

@@ -50,6 +50,8 @@ class Bidirectional(Layer):
         for name in ("return_sequences", "return_state", "stateful"):
             if getattr(self.backward_layer, name) != getattr(layer, name):
                 raise ArgumentError(f"{self.name}: the layers differ in {name}")
+        for way in (self.forward_layer, self.backward_layer):
+            way.zero_output_for_mask = layer.return_sequences
         self.return_sequences = layer.return_sequences
         self.return_state = layer.return_state
         self.supports_masking = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from tallow.errors import ArgumentError
 from tallow.keras.layers import Layer
 from tallow.keras.structure import map_structure
 
+PLAIN = str.maketrans(dict.fromkeys("┏┳┓┡╇┩├┼┤└┴┘", "+") | dict.fromkeys("━─", "-") | dict.fromkeys("┃│", "|"))
 UNITS = ("B", "KB", "MB", "GB", "TB", "PB")
 
 
@@ -38,7 +40,16 @@ def print_summary(
     alignments = ["<", "<", ">", *([] if is_chain else ["<"]), *(["^"] if show_trainable else [])]
     lines = [f'Model: "{model.name}"', *_table(header, rows, _widths(positions, length), alignments)]
     lines += _totals(model)
-    (print if print_fn is None else print_fn)("\n".join(lines))
+    text = "\n".join(lines)
+    if print_fn is not None:
+        print_fn(text)
+        return
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:  # such as a Windows console
+        text = text.translate(PLAIN).encode(encoding, "replace").decode(encoding)
+    print(text)
 
 
 def _is_chain(model: Any) -> bool:
@@ -91,11 +102,16 @@ def _connections(model: Any, layer: Layer) -> str:
 
 
 def _widths(positions: Sequence[float], length: int) -> list[int]:
-    """Of the columns, with the space before and behind their text."""
+    """Of the columns, with the space before and behind their text; the lines between them are taken off all alike."""
     ends = [int(position * length) for position in positions]
     widths = [end - start for start, end in zip([0, *ends], ends, strict=False)]
     if min(widths) < 4:
         raise ArgumentError(f"summary: {length} characters are too few", mend="pass a greater line_length")
+    lines = len(widths) + 1
+    for index, left in enumerate(range(len(widths), 0, -1)):
+        taken = round((lines + 2 * left) / left)
+        widths[index] += 2 - taken
+        lines -= taken - 2
     return widths
 
 
@@ -119,19 +135,14 @@ def _table(header: list[str], rows: list[list[str]], widths: list[int], alignmen
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """The words of a cell in lines of at most `width`; a longer word is cut."""
+    """The words of a cell in lines of at most `width`; a longer word is cut short."""
     lines = [""]
-    for word in text.split(" "):
-        if lines[-1] and len(lines[-1]) + 1 + len(word) <= width:
-            lines[-1] += f" {word}"
-            continue
-        if lines[-1]:
+    for word in re.findall(r"\s*\S+\s*", text):
+        if lines[-1] and len(lines[-1]) + len(word.rstrip()) > width:
             lines.append("")
-        while len(word) > width:
-            lines[-1], word = word[:width], word[width:]
-            lines.append("")
-        lines[-1] = word
-    return lines
+        lines[-1] += word
+    lines = [line.rstrip() for line in lines]
+    return [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
 
 
 def _totals(model: Any) -> list[str]:

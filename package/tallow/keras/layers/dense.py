@@ -22,6 +22,8 @@ class Dense(Affine):
     Shapes:  x (batch, ..., in) -> (batch, ..., units);  kernel (in, units);  bias (units)
     """
 
+    supports_masking = True
+
     def __init__(
         self,
         units: int,

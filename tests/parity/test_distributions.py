@@ -132,6 +132,11 @@ def test_samples_have_the_mean_and_variance(case: str) -> None:
     np.testing.assert_allclose(drawn.var(0), std**2, rtol=0.1)
 
 
+def test_a_sample_of_one_category_has_no_dims() -> None:
+    assert tl.distributions.Categorical(tl.ones(3)).sample().shape == ()
+    assert tl.distributions.Categorical(tl.ones(3)).sample((2,)).shape == (2,)
+
+
 def test_samples_of_categories_have_their_probabilities() -> None:
     tl.manual_seed(0)
     drawn = tl.distributions.Categorical(tl.tensor(ROWS)).sample((20000,)).numpy()

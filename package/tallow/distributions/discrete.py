@@ -172,7 +172,7 @@ class Categorical(Distribution):
             count *= n
         rows = self.probs.detach().reshape(-1, self._num_events)
         drawn = multinomial(rows, count, True).t()
-        return drawn.reshape(*sample_shape, *self._batch_shape)
+        return drawn.reshape((*sample_shape, *self._batch_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value).long().unsqueeze(-1)

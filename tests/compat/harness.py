@@ -1,0 +1,70 @@
+"""Runs a program under PyTorch or tallow with the same random numbers: `harness.py {torch,tallow} PROGRAM [args]`.
+
+The two draw different numbers from the same seed. Here both draw from NumPy, wherever programs ask for numbers as they
+run; the first weights they load from a file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PROGRAMS = sorted(path.stem for path in (Path(__file__).parent / "programs").glob("*.py"))
+
+
+def draw_from_numpy(torch: Any) -> None:
+    """Put functions that draw from NumPy in the place of those that draw."""
+    rng = np.random.RandomState(0)
+    functional, distributions = (importlib.import_module(f"torch.{n}") for n in ("nn.functional", "distributions"))
+
+    def tensor_of(array: Any) -> Any:
+        return torch.from_numpy(np.ascontiguousarray(array))
+
+    def randn(*size: Any, **options: Any) -> Any:
+        shape = size[0] if size and isinstance(size[0], tuple | list) else size
+        return tensor_of(rng.standard_normal(tuple(shape)).astype(np.float32))
+
+    def randint(*bounds: Any, **options: Any) -> Any:
+        *limits, size = bounds
+        return tensor_of(rng.randint(*limits, size=tuple(size)).astype(np.int64))
+
+    def multinomial(weights: Any, num_samples: int, replacement: bool = False, **options: Any) -> Any:
+        rows = weights.detach().numpy().reshape(-1, weights.shape[-1]).astype(np.float64)
+        drawn = [[int((rng.rand() < row.cumsum() / row.sum()).argmax()) for _ in range(num_samples)] for row in rows]
+        return torch.tensor(drawn).reshape(*weights.shape[:-1], num_samples)
+
+    def dropout(x: Any, p: float = 0.5, training: bool = True, inplace: bool = False, dims: int | None = None) -> Any:
+        if not training or p == 0:
+            return x
+        shape = tuple(x.shape) if dims is None else (*x.shape[:dims], *(1,) * (x.ndim - dims))
+        return x * tensor_of((rng.rand(*shape) >= p).astype(np.float32) / (1 - p))
+
+    torch.randn, torch.randint, torch.multinomial = randn, randint, multinomial
+    torch.randn_like = lambda x, **options: randn(*x.shape)
+    functional.dropout = dropout
+    functional.dropout2d = lambda *args, **options: dropout(*args, **options, dims=2)
+    distributions.Categorical.sample = lambda self, shape=(): multinomial(self.probs, 1)[..., 0]
+    distributions.Normal.rsample = lambda self, shape=(): self.loc + randn(*self._extended_shape(shape)) * self.scale
+
+
+def run(program: str, *args: str) -> None:
+    """Run a program of the folder `programs` under whatever `import torch` gives."""
+    path = Path(__file__).parent / "programs" / f"{program}.py"
+    before, sys.argv = sys.argv, [str(path), *args]
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    finally:
+        sys.argv = before
+
+
+if __name__ == "__main__":
+    module, program, *rest = sys.argv[1:]
+    if module == "tallow":
+        importlib.import_module("tallow.compat").install_torch()
+    draw_from_numpy(importlib.import_module("torch"))
+    run(program, *rest)

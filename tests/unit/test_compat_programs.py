@@ -1,0 +1,30 @@
+"""Programs that were written for PyTorch run on tallow unchanged, wherever tallow runs, and learn.
+
+`tests/parity/test_whole_programs.py` compares what they print with what they print under PyTorch.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+from compat.harness import PROGRAMS, run
+
+import tallow as tl
+from tallow.compat import install_torch
+
+LOSS = re.compile(r"loss (\d+\.\d+)")
+
+
+@pytest.mark.parametrize("program", [*PROGRAMS, "gpt --compile --plain-attention"])
+def test_runs_and_learns(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tl.manual_seed(0)
+    with install_torch(replace=True):
+        run(*program.split(), "--init", str(tmp_path / "init.pt"))
+        run(*program.split(), "--init", str(tmp_path / "init.pt"), "--steps", "2")  # from the weights that the first run wrote
+    losses = [float(loss) for loss in LOSS.findall(capsys.readouterr().out)]
+    assert all(math.isfinite(loss) for loss in losses)
+    if program != "agents":  # whose losses measure the surprise at rewards
+        assert losses[2] < losses[0] or losses[3] < losses[0]

@@ -22,7 +22,7 @@ ALL = [
     *("adam_step", "attention", "attention_backward", "attention_decode"),
     *("convolution", "convolution_dw", "convolution_dx", "decode_block"),
     *("gelu", "gelu_backward", "layer_norm", "layer_norm_backward", "linear", "max_pool", "max_pool_backward"),
-    *("rms_norm", "rotary", "silu", "silu_mul", "softmax"),
+    *("rms_norm", "rotary", "sgd_step", "silu", "silu_mul", "softmax"),
 ]
 
 # Every element kernel on arrays whose last byte is the last of its page, the next page being forbidden: a kernel that
@@ -74,6 +74,8 @@ for n in (*range(1, 20), 33, 100):
     fn["max_pool_backward"](fn["max_pool"](normal(2, 4, n), *windows, (2, n + 1)), normal(2, 4, n), *windows)
     fn["adam_step"](*[normal(n) for _ in range(5)], 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, False)
     fn["adam_step"](*[normal(n) for _ in range(4)], None, 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, True)
+    fn["sgd_step"](normal(n), normal(n), normal(n), 0.1, 0.9, 0.0, 0.1, True, False)
+    fn["sgd_step"](normal(n), normal(n), None, 0.1, 0.9, 0.0, 0.1, False, True)
     for dtype in (np.float32, np.float16):
         for rows in range(1, 6):
             fn["linear"](normal(rows, n), normal(7, n, dtype=dtype), normal(7))

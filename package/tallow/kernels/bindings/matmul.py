@@ -37,13 +37,14 @@ def float32_matrices(a: Array, b: Array) -> bool:
 
 
 def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
-    """float32 x and bias, and a weight in float32 (WASM only), or in float16 or bfloat16 for at most 16 rows of x."""
+    """float32 x and bias; a weight in float32 (WASM, much work), or in float16 or bfloat16 for at most 16 rows of x."""
     if x.dtype != FLOAT32 or x.ndim == 0 or weight.ndim != 2:
         return False
     if bias is not None and (bias.dtype != FLOAT32 or bias.shape != weight.shape[:1]):
         return False
     if weight.dtype == FLOAT32:
-        return BACKEND == "wasm"  # natively NumPy's BLAS is better at it
+        # Natively NumPy's BLAS is better at it.
+        return BACKEND == "wasm" and x.size * weight.shape[0] >= WORTH_A_CALL
     return weight.dtype in _linear and x.size <= HALF_ROWS * x.shape[-1]
 
 

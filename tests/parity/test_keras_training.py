@@ -210,3 +210,31 @@ def test_the_csv_file_is_keras(tmp_path: Any) -> None:
     for row, reference in zip(found[1:], expected[1:], strict=True):
         numbers, wanted = ([float(cell) for cell in text.split(",") if cell != "NA"] for text in (row, reference))
         np.testing.assert_allclose(numbers, wanted, rtol=1e-4)
+
+
+def test_padding_does_not_count() -> None:
+    def tagger(library: Any) -> Any:
+        layers = library.layers
+        return library.Sequential(
+            [
+                library.Input(shape=(7,), dtype="int32"),
+                layers.Embedding(9, 4, mask_zero=True),
+                layers.GRU(5, return_sequences=True),
+                layers.Dense(3, activation="softmax"),
+            ]
+        )
+
+    mine, theirs = pair_of(tagger)
+    draw = np.random.default_rng(4)
+    words, tags = draw.integers(1, 9, (40, 7)).astype("int32"), draw.integers(0, 3, (40, 7))
+    for row, length in zip(words, draw.integers(2, 8, 40), strict=True):
+        row[length:] = 0
+    options = {
+        "optimizer": "sgd",
+        "loss": "sparse_categorical_crossentropy",
+        "metrics": ["accuracy"],
+        "weighted_metrics": ["accuracy"],
+    }
+    weights = np.linspace(0.5, 1.5, 40).astype("float32")[:, None] * np.ones((40, 7), "float32")
+    # One batch: on PyTorch, Keras writes the mask into the weights, so that batches weigh differently in metrics.
+    assert_same_training(mine, theirs, options, words, tags, sample_weight=weights, batch_size=40)

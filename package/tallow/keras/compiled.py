@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras import losses, metrics
+from tallow.keras.layers.layer import masks_of, set_masks
 from tallow.keras.losses import Loss, LossFunctionWrapper
 from tallow.keras.metrics import Mean, MeanMetricWrapper, Metric
 from tallow.keras.structure import flatten
@@ -154,9 +155,9 @@ class CompiledMetrics:
             self._matched = list(self._match(every))
         for _, metric, place, takes_weights in self._matched:
             output = every[place]
-            metric.update_state(
-                output.y_true, output.y_pred.detach(), sample_weight=output.sample_weight if takes_weights else None
-            )
+            y_pred = output.y_pred.detach()
+            set_masks(y_pred, masks_of(output.y_pred))
+            metric.update_state(output.y_true, y_pred, sample_weight=output.sample_weight if takes_weights else None)
 
     def result(self) -> dict[str, Any]:
         results: dict[str, Any] = {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import tallow as tl
 from tallow.errors import ArgumentError, ShapeError
+from tallow.keras.layers.layer import masks_of
 from tallow.keras.naming import automatic_name, snake_case
 from tallow.tensor import Tensor
 
@@ -22,6 +23,8 @@ class Loss:
     Args:
         reduction: "sum_over_batch_size" or "mean" divide the sum of all losses by their number,
             "mean_with_sample_weight" by the sum of the weights; "sum"; "none" or None leave one loss for each sample.
+
+    Positions that the mask of `y_pred` leaves out, padding behind an Embedding with mask_zero, do not count.
 
     Shapes:  y_true, y_pred (B, ...);  sample_weight (B) or the shape of what `call` returns
     Dtypes:  float64 is kept, anything else is computed in the default dtype
@@ -40,8 +43,12 @@ class Loss:
         self.dtype = dtype
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
-        y_true, y_pred = as_floats(y_true, y_pred)
-        return reduce_weighted(self.call(y_true, y_pred), sample_weight, self.reduction)
+        mask = masks_of(y_pred)
+        values = self.call(*as_floats(y_true, y_pred))
+        for part in (mask, masks_of(values)):
+            if part is not None:
+                sample_weight = masked(sample_weight, part, values, self.reduction)
+        return reduce_weighted(values, sample_weight, self.reduction)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no call(y_true, y_pred)")
@@ -119,6 +126,21 @@ def shapes_differ(name: str, y_true: Tensor, y_pred: Tensor) -> ShapeError:
     return ShapeError(
         f"{name}: y_true has shape {tuple(y_true.shape)}, the output of the model {tuple(y_pred.shape)}", mend
     )
+
+
+def masked(sample_weight: Any, mask: Tensor, values: Tensor, reduction: str | None) -> Tensor:
+    """The weights of samples, 0 where the mask says that a position does not count.
+
+    Where the reduction divides by the number of all positions, those that count weigh the more for it.
+    """
+    share = mask.to(values.dtype)
+    if reduction in ("mean", "sum_over_batch_size"):
+        share = share * (share.numel() / share.sum().clamp(min=1))
+    if sample_weight is None:
+        return share
+    weight = tl.as_tensor(sample_weight, dtype=values.dtype, device=values.device)
+    share, weight = same_rank(share, weight)
+    return share * _spread(weight, share)
 
 
 def reduce_weighted(values: Tensor, sample_weight: Any, reduction: str | None) -> Tensor:

@@ -7,17 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import tallow as tl
 from tallow.errors import ArgumentError, DimensionError, ShapeError
-from tallow.keras.losses.loss import (
-    EPSILON,
-    LossFunctionWrapper,
-    as_floats,
-    pair,
-    reduce_weighted,
-    same_rank,
-    shapes_differ,
-)
+from tallow.keras.layers.layer import set_masks
+from tallow.keras.losses.loss import EPSILON, LossFunctionWrapper, as_floats, pair, shapes_differ
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
 
@@ -94,7 +86,7 @@ def sparse_categorical_crossentropy(
     """-log(y_pred) at the class that `y_true` names by its index.
 
     Args:
-        ignore_class: positions of this class have loss 0.
+        ignore_class: positions of this class have loss 0, and do not count in the mean.
 
     Shapes:  y_pred (B, ..., C) with the classes along `axis`, y_true (B, ...) or (B, ..., 1)
     Raises:  ArgumentError for a label that is no class, ShapeError for targets that are not labels
@@ -118,11 +110,15 @@ def sparse_categorical_crossentropy(
     ignore_index = NO_LABEL if ignore_class is None else ignore_class
     try:
         if from_logits:
-            return F.cross_entropy(y_pred, y_true.long(), ignore_index=ignore_index, reduction="none")
-        probabilities = _log_probabilities(y_pred, False, axis)
-        return F.nll_loss(probabilities, y_true.long(), ignore_index=ignore_index, reduction="none")
+            losses = F.cross_entropy(y_pred, y_true.long(), ignore_index=ignore_index, reduction="none")
+        else:
+            probabilities = _log_probabilities(y_pred, False, axis)
+            losses = F.nll_loss(probabilities, y_true.long(), ignore_index=ignore_index, reduction="none")
     except DimensionError as error:
         raise _out_of_range(y_true, classes, ignore_class) from error
+    if ignore_class is not None:
+        set_masks(losses, y_true != ignore_class)
+    return losses
 
 
 def _out_of_range(labels: Tensor, classes: int, ignore_class: int | None) -> ArgumentError:
@@ -202,8 +198,6 @@ class CategoricalCrossentropy(LossFunctionWrapper):
 
 
 class SparseCategoricalCrossentropy(LossFunctionWrapper):
-    """Ignored positions count neither in the sum nor, where the reduction divides by it, in the number of losses."""
-
     def __init__(
         self,
         from_logits: bool = False,
@@ -215,21 +209,6 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
     ) -> None:
         options = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
         super().__init__(sparse_categorical_crossentropy, reduction, name, dtype, **options)
-
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
-        ignored = self.fn_kwargs["ignore_class"]
-        if ignored is None:
-            return super().__call__(y_true, y_pred, sample_weight)
-        y_true, y_pred = as_floats(y_true, y_pred)
-        losses = self.call(y_true, y_pred)
-        share = (y_true.reshape(losses.shape) != ignored).to(losses.dtype)
-        if self.reduction in ("mean", "sum_over_batch_size"):
-            share = share * (share.numel() / share.sum().clamp(min=1))  # so that dividing by all divides by the valid
-        if sample_weight is not None:
-            weight = tl.as_tensor(sample_weight, dtype=losses.dtype, device=losses.device)
-            share, weight = same_rank(share, weight)
-            share = share * weight
-        return reduce_weighted(losses, share, self.reduction)
 
 
 class KLDivergence(LossFunctionWrapper):

@@ -12,7 +12,8 @@ from tallow import dtypes
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.keras import losses
-from tallow.keras.losses.loss import as_floats, same_rank
+from tallow.keras.layers.layer import masks_of
+from tallow.keras.losses.loss import as_floats, masked, same_rank
 from tallow.keras.metrics.metric import Metric, gather
 from tallow.keras.naming import automatic_name
 from tallow.tensor import Tensor, wrap
@@ -68,8 +69,11 @@ class MeanMetricWrapper(Mean):
     def update_state(  # type: ignore[override]  # Keras's hierarchy
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> None:
+        mask = masks_of(y_pred)
         with tl.no_grad():
             values = self._fn(*as_floats(y_true, y_pred), **self._fn_kwargs)
+            if mask is not None:
+                sample_weight = masked(sample_weight, mask, values, "sum")
         super().update_state(values, sample_weight)
 
     def get_config(self) -> dict[str, Any]:

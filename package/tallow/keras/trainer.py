@@ -47,6 +47,7 @@ class Trainer(Mixed):
     _compiled_loss: CompiledLoss | None = None
     _compiled_metrics: CompiledMetrics | None = None
     _loss_tracker: Mean | None = None
+    _model_device: Any = None
     _compile_arguments: dict[str, Any]
 
     def compile(
@@ -328,7 +329,7 @@ class Trainer(Mixed):
             listeners.on_predict_begin()
             for step, data in enumerate(source.epoch()):
                 listeners.on_predict_batch_begin(step)
-                parts.append(self.predict_step(data))
+                parts.append(self.predict_step(self._beside_model(data)))
                 listeners.on_predict_batch_end(step, {"outputs": parts[-1]})
                 if self.stop_predicting:
                     break
@@ -344,7 +345,7 @@ class Trainer(Mixed):
         self._prepare(data)
         self.reset_metrics()
         self.train()
-        logs = as_numbers(self.train_step(data))
+        logs = as_numbers(self.train_step(self._beside_model(data)))
         return logs if return_dict else self._in_order(logs)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
@@ -354,7 +355,7 @@ class Trainer(Mixed):
         self._prepare(data, training=False)
         self.reset_metrics()
         with self._measuring():
-            logs = as_numbers(self.test_step(data))
+            logs = as_numbers(self.test_step(self._beside_model(data)))
         return logs if return_dict else self._in_order(logs)
 
     def predict_on_batch(self, x: Any) -> Any:
@@ -362,7 +363,7 @@ class Trainer(Mixed):
         data = _one_batch(x)
         self._prepare(data, training=False)
         with self._measuring():
-            return map_structure(_as_numpy, self.predict_step(data))
+            return map_structure(_as_numpy, self.predict_step(self._beside_model(data)))
 
     # ----------------------------------------------------------------------------------------------- parts of the loops
 
@@ -373,7 +374,7 @@ class Trainer(Mixed):
         try:
             for step, data in enumerate(training.epoch()):
                 listeners.on_train_batch_begin(step)
-                logs = self.train_step(data)
+                logs = self.train_step(self._beside_model(data))
                 listeners.on_train_batch_end(step, logs)
                 if self.stop_training:
                     break
@@ -389,7 +390,7 @@ class Trainer(Mixed):
         with self._measuring():
             for step, data in enumerate(source.epoch()):
                 listeners.on_test_batch_begin(step)
-                logs = self.test_step(data)
+                logs = self.test_step(self._beside_model(data))
                 listeners.on_test_batch_end(step, logs)
                 if self.stop_evaluating:
                     break
@@ -409,8 +410,18 @@ class Trainer(Mixed):
         build = getattr(self, "_ensure_built", None)
         if build is not None and first is not None:
             build(first[0])
+        self._model_device = next((param.device for param in self.parameters()), None)
         if training:
             self.optimizer.build(self._to_be_learned())
+
+    def _beside_model(self, data: Batch) -> Batch:
+        """The batch on the device of the model's parameters."""
+        device = self._model_device
+
+        def moved(tensor: Tensor | None) -> Tensor | None:
+            return tensor if tensor is None or device is None or tensor.device == device else tensor.to(device)
+
+        return map_structure(moved, data)
 
     def _to_be_learned(self) -> list[Tensor]:
         return [param for param in self.parameters() if param.requires_grad]

@@ -19,10 +19,11 @@ from pathlib import Path
 from tallow import dtypes
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.hub import local_folder
-from tallow.io import safetensors
+from tallow.io import gguf, safetensors
 from tallow.io.contents import contents
 from tallow.io.files import load, save
 from tallow.io.model_folder import load_folder
+from tallow.models import gguf_llama
 from tallow.models.auto import AutoModel
 from tallow.models.llama import Llama
 from tallow.models.llama_formats import save_hugging_face, save_llama2c
@@ -78,16 +79,20 @@ def _cast(tensor: Tensor, dtype: dtypes.dtype | None) -> Tensor:
     return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor
 
 
-def _llama(source: str) -> Llama:
-    model = Llama.from_llama2c(source) if os.path.isfile(source) else AutoModel.from_pretrained(source)
-    if not isinstance(model, Llama):
-        raise ArgumentError(f"{source} is of {type(model).__name__}; llama2c's format holds a Llama")
-    return model
+def _llama(source: str, dtype: dtypes.dtype | None = None) -> Llama:
+    if not os.path.isfile(source):
+        model = AutoModel.from_pretrained(source)
+        if not isinstance(model, Llama):
+            raise ArgumentError(f"{source} is of {type(model).__name__}; llama2c's format holds a Llama")
+        return model
+    with open(source, "rb") as file:
+        is_gguf = file.read(4) == gguf.MAGIC
+    return gguf_llama.load(source, dtype or dtypes.float32) if is_gguf else Llama.from_llama2c(source, dtype)
 
 
 def _write_folder(source: str, target: Path, dtype: dtypes.dtype | None) -> None:
     if os.path.isfile(source):
-        save_hugging_face(Llama.from_llama2c(source, dtype=dtype), target)
+        save_hugging_face(_llama(source, dtype), target)
         return
     folder = local_folder(source)
     state = {name: _cast(tensor, dtype) for name, tensor in load_folder(folder).items()}

@@ -82,7 +82,9 @@ def _of_safetensors(path: str) -> Contents:
 def _of_gguf(path: str) -> Contents:
     file = gguf.load(path)
     infos = {name: file.info(name) for name in file}
-    entries = [Entry(name, info.type, info.shape, info.bytes) for name, info in infos.items()]
+    # How many bytes a format takes that is not read, nobody knows here.
+    sizes = {name: 0 if info.type in gguf.FOREIGN.values() else info.bytes for name, info in infos.items()}
+    entries = [Entry(name, info.type, info.shape, sizes[name]) for name, info in infos.items()]
     return Contents("GGUF", dict(file.metadata), entries)
 
 

@@ -18,7 +18,7 @@ _CLASSES = {
     "roberta": ("RobertaConfig", *(f"Roberta{head}" for head in _HEADS)),
 }
 _LATER = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
-_LATER |= {module: f"tallow.models.{module}" for module in _CLASSES}
+_LATER |= {module: f"tallow.models.{module}" for module in (*_CLASSES, "gguf_llama", "stories")}
 
 __all__ = list(_LATER)
 

@@ -25,7 +25,8 @@ class RotaryEmbedding(Module):
         head_dim: K, even.
         base: theta in Hugging Face's configs.
         interleaved: pairs (2i, 2i + 1), as in llama2.c; otherwise (i, i + K/2), as in Hugging Face's checkpoints.
-        scaling: a config's `rope_scaling`, of type "default", "linear", "dynamic" or "llama3"; see `frequencies`.
+        scaling: a config's `rope_scaling`, of type "default", "linear", "divisors", "dynamic" or "llama3"; see
+            `frequencies`.
         context: positions of the texts that the model was trained on; "dynamic" scales beyond them.
 
     Source:  Su et al. 2021, arXiv:2104.09864
@@ -97,9 +98,9 @@ def frequencies(
 ) -> npt.NDArray[np.float32]:
     """Radians per position of each pair, (K/2,).
 
-    "linear" divides all by `factor`. "dynamic" takes a larger base for a `length` beyond the `context`. "llama3"
-    divides those whose wave is longer than the original context over `low_freq_factor`, keeps those shorter than over
-    `high_freq_factor`, and goes from one to the other in between.
+    "linear" divides all by `factor`, "divisors" each by its own, as GGUF files have them. "dynamic" takes a larger base
+    for a `length` beyond the `context`. "llama3" divides those whose wave is longer than the original context over
+    `low_freq_factor`, keeps those shorter than over `high_freq_factor`, and goes from one to the other in between.
 
     Raises:  ArgumentError for another type of scaling, or one with an entry that is missing or not known
     Source:  "llama3": https://github.com/meta-llama/llama-models, `models/llama3/model.py`, apply_scaling; "dynamic":
@@ -147,5 +148,6 @@ SCALINGS: dict[
     "default": (lambda plain, scaling: plain, ()),
     "linear": (lambda plain, scaling: plain / scaling["factor"], ("factor",)),
     "dynamic": (_dynamic, ("factor",)),
+    "divisors": (lambda plain, scaling: plain / np.asarray(scaling["divisors"], np.float64), ("divisors",)),
     "llama3": (_llama3, ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")),
 }

@@ -138,6 +138,15 @@ def test_iterable_datasets_are_shared_out() -> None:
 
 
 @FORK
+def test_no_sample_is_taken_for_the_end() -> None:
+    class Words(IterableDataset[str]):
+        def __iter__(self) -> Iterator[str]:
+            return iter(["ended", "restart", ""])
+
+    assert list(load(Words(), batch_size=None, num_workers=1)) == ["ended", "restart", ""]
+
+
+@FORK
 def test_workers_know_who_they_are() -> None:
     def who(index: int) -> Any:
         info = get_worker_info()
@@ -299,6 +308,29 @@ def test_a_worker_that_takes_too_long_is_an_error() -> None:
     with pytest.raises(WorkerError, match=r"timed out after 0\.2 seconds"):
         lists(load(Rows(2, lambda index: time.sleep(60)), timeout=0.2))
     assert time.monotonic() - started < 30  # it was not waited for
+
+
+FEW_FILES = """
+import resource
+import tallow as tl
+
+class Large(tl.data.Dataset):
+    def __getitem__(self, index):
+        return tl.zeros(2**18)
+    def __len__(self):
+        return 100
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))
+kept = list(tl.data.DataLoader(Large(), num_workers=1, multiprocessing_context="fork"))
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or sys.version_info >= (3, 13), reason="only there do mapped files count as open"
+)
+def test_batches_that_find_no_room_are_an_error() -> None:
+    done = subprocess.run([sys.executable, "-c", FEW_FILES], capture_output=True, text=True)
+    assert "WorkerError: a batch of 1048576 bytes cannot be mapped" in done.stderr
 
 
 def test_what_cannot_be_sent_to_a_worker_is_an_error_that_says_so() -> None:

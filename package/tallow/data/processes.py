@@ -55,7 +55,7 @@ class ProcessIterator(LoaderIterator):
         self._in_order = loader.in_order
         self._persistent = loader.persistent_workers
         context = loader.multiprocessing_context or multiprocessing.get_context()
-        self._stopping = context.Event()
+        self._stopping = context.RawValue("b", 0)  # an Event has a lock, which a worker that is killed could keep
         self._workers: list[Worker] = []
         self._stop = weakref.finalize(self, _stop, self._workers, self._stopping, os.getpid())
         try:
@@ -78,7 +78,7 @@ class ProcessIterator(LoaderIterator):
             while one.tasks:  # of an epoch that was left early
                 self._receive(one)
             one.ended = False
-            _send(one, worker.RESUME)
+            _send(one, worker.Restart())
         self._begin()
 
     def _begin(self) -> None:
@@ -105,12 +105,11 @@ class ProcessIterator(LoaderIterator):
             one = self._owners[0] if self._in_order else self._first_ready()
             self._owners.remove(one)
             answer = self._receive(one)
-            ended = type(answer) is str and answer == worker.ENDED
-            one.ended |= ended
+            one.ended |= isinstance(answer, worker.Ended)
             self._assign()
             if isinstance(answer, worker.Failed):
                 answer.reraise()
-            if not ended:
+            if not isinstance(answer, worker.Ended):
                 return answer
         if not self._persistent:
             self._stop()
@@ -185,9 +184,9 @@ def _stop(workers: list[Worker], stopping: Any, parent: int) -> None:
     """End the workers: each after the batch it is at, or `GRACE_S` later whatever it is doing."""
     if os.getpid() != parent:  # a process forked from it has let go of its copy of the iterator
         return
-    stopping.set()
+    stopping.value = 1
     for one in workers:
-        with suppress(OSError):  # if it has died, or has so many tasks that the pipe is full: then it sees the event
+        with suppress(OSError):  # if it has died, or has so many tasks that the pipe is full: then it sees the flag
             if os.name == "posix":
                 os.set_blocking(one.connection.fileno(), False)
             one.connection.send(None)

@@ -17,6 +17,8 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from tallow.errors import WorkerError
+
 SHARED_BYTES = 2**20  # from here on in shared memory
 ALIGNMENT = 64  # bytes
 CAN_SHARE = hasattr(os, "memfd_create")
@@ -62,17 +64,33 @@ def send(connection: Connection, packed: Packed) -> None:
 
 
 def receive(connection: Connection) -> Any:
-    """The value that comes next. Raises EOFError, or another OSError, when the other end closes before it has all."""
+    """The value that comes next.
+
+    Raises:  EOFError or ConnectionError when the other end closes before it has sent all; WorkerError when there are
+        too many open files
+    """
     pickled, sizes, shared = connection.recv()
     if not shared:
         return pickle.loads(pickled, buffers=[bytearray(connection.recv_bytes()) for _ in sizes])
-    file = reduction.recv_handle(connection)
+    places = _places(sizes)
+    memory = _receive_memory(connection, places[-1])
+    return pickle.loads(pickled, buffers=[memory[at : at + size] for at, size in zip(places, sizes, strict=False)])
+
+
+def _receive_memory(connection: Connection, size: int) -> memoryview:
     try:
-        memory = memoryview(mmap.mmap(file, _places(sizes)[-1], **MMAP_OPTIONS))
-    finally:
-        os.close(file)
-    starts = _places(sizes)
-    return pickle.loads(pickled, buffers=[memory[at : at + size] for at, size in zip(starts, sizes, strict=False)])
+        file = reduction.recv_handle(connection)
+        try:
+            return memoryview(mmap.mmap(file, size, **MMAP_OPTIONS))
+        finally:
+            os.close(file)
+    except ConnectionError:
+        raise
+    except (OSError, RuntimeError) as error:  # RuntimeError: a descriptor was sent, and the system could not open it
+        raise WorkerError(
+            f"a batch of {size} bytes cannot be mapped: {error}",
+            mend="too many batches are kept; keep copies, made by clone(), or raise the limit of `ulimit -n`",
+        ) from error
 
 
 def _places(sizes: list[int]) -> list[int]:

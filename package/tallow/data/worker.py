@@ -2,8 +2,8 @@
 
 It reads messages and sends one answer to each task, in order, until it is told to stop or its parent is gone:
 
-    Task(index)    the batch of these indices, `ENDED` if the iterable dataset has no more, or `Failed`
-    RESUME         no answer; an iterable dataset starts over
+    Task(index)    the batch of these indices, `Ended` if the iterable dataset has no more, or `Failed`
+    Restart()      no answer; an iterable dataset starts over
     None           no answer; it stops
 """
 
@@ -29,13 +29,19 @@ from tallow.data.worker_info import WorkerInfo, set_worker_info
 from tallow.errors import WorkerError
 from tallow.random import manual_seed
 
-RESUME = "resume"
-ENDED = "ended"
 PARENT_CHECK_S = 2.0  # how often a worker looks whether its parent is alive
 
 
 class Task(NamedTuple):
     index: Any
+
+
+class Restart(NamedTuple):
+    pass
+
+
+class Ended(NamedTuple):
+    pass
 
 
 class Failed(NamedTuple):
@@ -75,7 +81,7 @@ def run(
     connection: Connection,
     stopping: Any,
 ) -> None:
-    """Serve `connection` until the parent says stop, sets the event `stopping`, or ends."""
+    """Serve `connection` until the parent says stop, sets the shared flag `stopping`, or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent stops its workers
     _seed(base_seed, id)
     set_worker_info(WorkerInfo(id, num_workers, base_seed + id, plan.dataset))
@@ -84,11 +90,11 @@ def run(
     threading.Thread(target=_send_all, args=(outbox, connection), daemon=True).start()
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     answer = _answerer(plan, id, init)
-    while (message := _receive(connection)) is not None and not stopping.is_set():
-        if message == RESUME:
-            answer = _answerer(plan, id, None)
-        else:
+    while (message := _receive(connection)) is not None and not stopping.value:
+        if isinstance(message, Task):
             outbox.put(_pack(answer(message.index), id))
+        else:
+            answer = _answerer(plan, id, None)
 
 
 def _answerer(plan: Plan, id: int, init: Callable[[int], object] | None) -> Callable[[Any], Any]:
@@ -106,7 +112,7 @@ def _answerer(plan: Plan, id: int, init: Callable[[int], object] | None) -> Call
             return fetch(index)
         except Exception as error:
             if isinstance(error, StopIteration) and isinstance(plan.dataset, IterableDataset):
-                return ENDED
+                return Ended()
             return Failed.of(error, id)
 
     return answer

@@ -23,7 +23,8 @@ def test_runs_and_learns(program: str, tmp_path: Path, capsys: pytest.CaptureFix
     tl.manual_seed(0)
     with install_torch(replace=True):
         run(*program.split(), "--init", str(tmp_path / "init.pt"))
-        run(*program.split(), "--init", str(tmp_path / "init.pt"), "--steps", "2")  # from the weights that the first run wrote
+        # again, from the weights that the first run wrote
+        run(*program.split(), "--init", str(tmp_path / "init.pt"), "--steps", "2")
     losses = [float(loss) for loss in LOSS.findall(capsys.readouterr().out)]
     assert all(math.isfinite(loss) for loss in losses)
     if program != "agents":  # whose losses measure the surprise at rewards

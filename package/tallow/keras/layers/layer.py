@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +15,7 @@ import numpy as np
 
 import tallow as tl
 from tallow import dtypes
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, ShapeError, TallowError
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, MissingNameError, ShapeError, TallowError
 from tallow.keras import initializers, regularizers
 from tallow.keras.config import floatx
 from tallow.keras.layers.checks import refuse_constraints
@@ -173,6 +174,15 @@ class Layer(Module):
                     del kind[key]
         super().__setattr__(name, tracked(value) if isinstance(value, list | tuple | dict) else value)
 
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except MissingNameError:
+            found = getattr(type(self), name, None)
+            if isinstance(found, property) and found.fget is not None:
+                return found.fget(self)  # what it has to say Python has dropped, for there is a __getattr__
+            raise
+
     @property
     def weights(self) -> list[Any]:
         """All weights, each once: this layer's own, those to learn before the others; then those of its layers."""
@@ -304,6 +314,11 @@ class Layer(Module):
             self.add_loss([self.activity_regularizer(part) / len(part) for part in flatten(result)])
         if self._makes_mask or (mask is not None and self.supports_masking):
             set_masks(result, self.compute_mask(first, mask))
+        elif mask is not None and not self._modules:  # those with layers inside leave it to them
+            warnings.warn(
+                f"{self.name}: its input has a mask of what is padding, which it does not know of and does not pass on",
+                stacklevel=4,
+            )
         return result
 
     def _add_masks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -43,9 +43,9 @@ class Graph:
             raise ArgumentError(f"two layers are named {twice[0]!r}", mend="give each layer a name of its own")
         self._steps = _steps(self.nodes, {id(tensor) for tensor in self.outputs})
 
-    def run(self, inputs: Any, name: str) -> Any:
-        """The outputs' values; `name` is the model's, for messages."""
-        values = {id(tensor): value for tensor, value in zip(self.inputs, self.aligned(inputs, name), strict=True)}
+    def run(self, inputs: list[Any]) -> Any:
+        """The outputs' values, from those of the inputs in their order."""
+        values = {id(tensor): value for tensor, value in zip(self.inputs, inputs, strict=True)}
         for node, outputs, done in self._steps:
             args, kwargs = node.fill(values)
             result = node.layer(*args, **kwargs)
@@ -56,9 +56,9 @@ class Graph:
         return map_structure(lambda tensor: values[id(tensor)], self.output_structure)
 
     def aligned(self, inputs: Any, name: str) -> list[Any]:
-        """The values of the inputs, in their order, dtype and rank.
+        """The values of the inputs, in their order, dtype and rank; `name` is the model's, for messages.
 
-        Raises:  ShapeError naming the input, the shape it has and the shape it was given
+        Raises:  ShapeError for another number of inputs; ArgumentError for a dict that lacks one
         """
         if isinstance(inputs, dict) and not isinstance(self.input_structure, dict):
             inputs = _picked(inputs, [tensor.name for tensor in self.inputs], name)
@@ -68,7 +68,15 @@ class Graph:
         if len(values) != len(self.inputs):
             names = ", ".join(tensor.name for tensor in self.inputs)
             raise ShapeError(f"{name}: expected {len(self.inputs)} inputs ({names}), got {len(values)}")
-        return [_fitted(tensor, value, name) for tensor, value in zip(self.inputs, values, strict=True)]
+        return [_fitted(tensor, value) for tensor, value in zip(self.inputs, values, strict=True)]
+
+    def check_shapes(self, values: list[Any], name: str) -> None:
+        """Raises ShapeError naming the input, the shape it has and the shape it was given."""
+        for expected, value in zip(self.inputs, values, strict=True):
+            shape = tuple(value.shape)
+            sizes = zip(shape, expected.shape, strict=False)
+            if len(shape) != expected.ndim or any(n != m for n, m in sizes if n is not None and m is not None):
+                raise ShapeError(f"{name}: the input {expected.name!r} expects shape {expected.shape}, got {shape}")
 
 
 def _checked(structure: Any, what: str) -> list[KerasTensor]:
@@ -154,24 +162,18 @@ def _picked(inputs: dict[str, Any], names: list[str], model: str) -> list[Any]:
     return [inputs[name] for name in names]
 
 
-def _fitted(expected: KerasTensor, value: Any, model: str) -> Any:
+def _fitted(expected: KerasTensor, value: Any) -> Any:
+    """A value as a tensor of the input's dtype, with or without a last axis of length one as it has."""
     if isinstance(value, KerasTensor):
-        shape = value.shape
-    else:
-        mask = masks_of(value)
-        value = value if isinstance(value, Tensor) else tl.as_tensor(np.asarray(value))
-        value = value if value.dtype is expected.dtype else value.to(expected.dtype)
-        if value.ndim == expected.ndim - 1 and expected.shape[-1] == 1:
-            value = value[..., None]
-        elif value.ndim == expected.ndim + 1 and value.shape[-1] == 1:
-            value = value[..., 0]
-        set_masks(value, mask)
-        shape = tuple(value.shape)
-    fits = len(shape) == len(expected.shape) and all(
-        n is None or m is None or n == m for n, m in zip(shape, expected.shape, strict=True)
-    )
-    if not fits:
-        raise ShapeError(f"{model}: the input {expected.name!r} expects shape {expected.shape}, got {shape}")
+        return value
+    mask = masks_of(value)
+    value = value if isinstance(value, Tensor) else tl.as_tensor(np.asarray(value))
+    value = value if value.dtype is expected.dtype else value.to(expected.dtype)
+    if value.ndim == expected.ndim - 1 and expected.shape[-1] == 1:
+        value = value[..., None]
+    elif value.ndim == expected.ndim + 1 and value.shape[-1] == 1:
+        value = value[..., 0]
+    set_masks(value, mask)
     return value
 
 

@@ -71,7 +71,9 @@ class Model(Trainer, Layer):
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         if self._graph is None:
             raise NotImplementedError(f"{type(self).__name__} has no call; define it, or make it of inputs and outputs")
-        return self._graph.run(inputs, self.name)
+        values = self._graph.aligned(inputs, self.name)
+        self._graph.check_shapes(values, self.name)
+        return self._graph.run(values)
 
     def _compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.clear_losses()
@@ -80,7 +82,7 @@ class Model(Trainer, Layer):
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         if self._graph is None:
             return super().compute_output_spec(*args, **kwargs)
-        self._graph.aligned(args[0] if args else kwargs["inputs"], self.name)
+        self._graph.check_shapes(self._graph.aligned(args[0] if args else kwargs["inputs"], self.name), self.name)
         return map_structure(lambda t: KerasTensor(t.shape, t.dtype), self._graph.output_structure)
 
     # ------------------------------------------------------------------------------------------------------------ build
@@ -152,11 +154,11 @@ class Model(Trainer, Layer):
 
     @property
     def input(self) -> Any:
-        return self._known_graph().input_structure
+        return super().input if self._graph is None else self._graph.input_structure
 
     @property
     def output(self) -> Any:
-        return self._known_graph().output_structure
+        return super().output if self._graph is None else self._graph.output_structure
 
     @property
     def input_names(self) -> list[str]:

@@ -46,7 +46,7 @@ class Sequential(Model):
         if self._graph is not None:
             layer.inbound_nodes.remove(self._graph.outputs[0].history.node)
             last = self._chain[-1].inbound_nodes[-1].outputs if self._chain else self._input
-            self.__dict__["_graph"] = Graph(self._input, last)
+            self.__dict__.update(_graph=Graph(self._input, last), _last=last)
         self._name_children(self._chain)
         return layer
 
@@ -100,6 +100,11 @@ class Sequential(Model):
         if not hasattr(x, "shape"):
             raise ArgumentTypeError(f"{self.name}: a Sequential takes one tensor, not {type(x).__name__}")
         self._describe_from(Input(batch_shape=(None, *x.shape[1:]), dtype=x.dtype))
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        """Each layer checks what it is given; the sizes of the input need not be those it was built for."""
+        graph = self._known_graph()
+        return graph.run(graph.aligned(inputs, self.name))
 
     @property
     def layers(self) -> list[Layer]:

@@ -49,9 +49,9 @@ tokens, and the embedding as the head.
 
 {told:,} different stories, of which {held_out:,} were held out and {learnt:,} learnt from. {steps} steps of
 {batch_size} rows of {context} tokens; AdamW with learning rate {learning_rate} after {warmup_steps} steps of warm-up,
-down to {final_learning_rate} along a cosine; weight decay {weight_decay}; gradients clipped at norm {clip_norm};
-float32; seed {seed}. The losses are nats per token; the validation loss is taken of {validation_rows} rows of held-out
-stories.
+down to {final_learning_rate} along a cosine; weight decay {weight_decay} for all matrices but the embedding;
+gradients clipped at norm {clip_norm}; float32; seed {seed}. The losses are nats per token; the validation loss is taken
+of {validation_rows} rows of held-out stories.
 
 {curve}
 

@@ -1,6 +1,8 @@
 """A grammar of small stories: a plot is a row of steps, a step a choice of templates, a template text with slots.
 
-One cast is drawn for a story and fills the slots of every step, so that who has what stays the same to the end.
+One cast is drawn for a story and fills the slots of every step, so that who has what stays the same to the end. Names
+come again soon after they are told first, and heroes have a home and a kind of their own: so short and so varied a way
+back is what a small model learns to repeat names by.
 """
 
 from __future__ import annotations
@@ -34,17 +36,16 @@ class Plot:
 
 
 OPENINGS: Step = (
-    "Once upon a time there was a {trait} {hero.kind} named {hero}.",
-    "Once upon a time there was a {trait} {hero.kind} named {hero}, who lived {home}.",
-    "Once upon a time a {trait} {hero.kind} lived {home}. {hero.His} name was {hero}.",
-    "{hero} was a {trait} {hero.kind} who lived {home}.",
-    "There was once a {trait} {hero.kind} called {hero}, who lived {home}.",
+    "Once upon a time there was a {trait} {hero.kind} named {hero}. {hero} lived {hero.home}.",
+    "Once upon a time {hero} the {trait} {hero.kind} lived {hero.home}.",
+    "{hero} was a {trait} {hero.kind}. {hero} lived {hero.home}.",
+    "There was once a {trait} {hero.kind} called {hero}. {hero} lived {hero.home}.",
 )
 
 
 def tell(plot: Plot, rng: random.Random) -> str:
     """One story of this plot."""
-    slots = _cast(plot, rng)
+    slots = cast(plot, rng)
     slots |= {name: value.format_map(slots) for name, value in rng.choice(plot.variants).items()}
     sentences = (rng.choice(step).format_map(slots) for step in (OPENINGS, *plot.steps))
     return " ".join(filter(None, sentences))
@@ -61,10 +62,11 @@ def stories(plots: Sequence[Plot], count: int, seed: int) -> Iterator[str]:
             yield story
 
 
-def _cast(plot: Plot, rng: random.Random) -> dict[str, Any]:
+def cast(plot: Plot, rng: random.Random) -> dict[str, Any]:
+    """Who and what fills the slots of one story."""
     heroes = plot.heroes or rng.choice((words.CHILDREN, words.ANIMALS))
     hero = rng.choice(heroes)
-    friend = rng.choice([other for other in heroes if other.name != hero.name and not _same_species(hero, other)])
+    friend = rng.choice([other for other in heroes if other is not hero])
     place = rng.choice(words.PLACES)
     first, second, third = rng.sample(place.spots, 3)
     return {
@@ -72,7 +74,6 @@ def _cast(plot: Plot, rng: random.Random) -> dict[str, Any]:
         "friend": friend,
         "elder": rng.choice(words.ELDERS),
         "trait": rng.choice(words.TRAITS),
-        "home": rng.choice(words.CHILD_HOMES if hero in words.CHILDREN else words.ANIMAL_HOMES),
         "thing": words.Thing(rng.choice(plot.things), rng.choice(words.COLOURS)),
         "place": place,
         "first": first,
@@ -80,7 +81,3 @@ def _cast(plot: Plot, rng: random.Random) -> dict[str, Any]:
         "third": third,
         "when": rng.choice(words.TIMES),
     }
-
-
-def _same_species(hero: words.Character, other: words.Character) -> bool:
-    return hero.kind == other.kind and hero.kind in words.SPECIES

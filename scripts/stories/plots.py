@@ -1,6 +1,6 @@
 """The plots: each a problem, an attempt, a way out, and what is learnt from it.
 
-Slots are those of `grammar._cast`; what one plot alone needs stands in its variants. Every way through the steps has to
+Slots are those of `grammar.cast`; what one plot alone needs stands in its variants. Every way through the steps has to
 make sense, so a template relies only on what all templates of the steps before it have said.
 """
 

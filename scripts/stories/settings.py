@@ -27,20 +27,20 @@ class Settings:
     hidden_size: int = 96
     intermediate_size: int = 256
     layers: int = 4
-    heads: int = 6
+    heads: int = 4
     context: int = 256
-    initializer_range: float = 0.05
+    initializer_range: float = 0.1
 
-    steps: int = 4000
+    steps: int = 3000
     batch_size: int = 16
-    learning_rate: float = 5e-3
+    learning_rate: float = 4e-3
     final_learning_rate: float = 1e-4
     warmup_steps: int = 100
     weight_decay: float = 0.1
     betas: tuple[float, float] = (0.9, 0.98)
     clip_norm: float = 1.0
     validate_every: int = 250
-    validation_rows: int = 128
+    validation_rows: int = 64
     checkpoint_every: int = 50
 
     def llama_config(self) -> LlamaConfig:

@@ -17,6 +17,7 @@ from tallow.errors import ArgumentError
 from tallow.io import safetensors
 from tallow.io.atomic import atomic_write
 from tallow.models.llama import Llama, LlamaConfig
+from tallow.nn import Embedding, Linear, RMSNorm
 from tallow.nn import functional as F
 from tallow.nn.utils import clip_grad_norm_
 
@@ -43,7 +44,9 @@ class Training:
         tl.manual_seed(settings.seed)
         self.model = Llama(settings.llama_config(), device=device)
         self._optimizer = _optimizer(self.model, settings)
-        self._scheduler = tl.optim.lr_scheduler.LambdaLR(self._optimizer, lambda step: _rate(step, settings))
+        self._scheduler = tl.optim.lr_scheduler.LambdaLR(
+            self._optimizer, lambda step: learning_rate_factor(step, settings)
+        )
         self.step = 0
         self.seconds = 0.0
         self.curve: list[list[float]] = []
@@ -125,17 +128,21 @@ class Training:
 
 
 def _optimizer(model: Llama, settings: Settings) -> tl.optim.AdamW:
-    """AdamW that decays matrices, and leaves the scales of the norms alone."""
-    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
-    scales = [parameter for parameter in model.parameters() if parameter.dim() == 1]
+    """AdamW that decays the matrices of linear layers.
+
+    Not the embedding: decay would make names alike, which come in the same places and differ by chance alone, and a
+    model whose names are alike does not learn to repeat one.
+    """
+    decayed = [module.weight for module in model.modules() if isinstance(module, Linear)]
+    others = [module.weight for module in model.modules() if isinstance(module, Embedding | RMSNorm)]
     groups = [
-        {"params": matrices, "weight_decay": settings.weight_decay},
-        {"params": scales, "weight_decay": 0.0},
+        {"params": decayed, "weight_decay": settings.weight_decay},
+        {"params": others, "weight_decay": 0.0},
     ]
     return tl.optim.AdamW(groups, lr=settings.learning_rate, betas=settings.betas)
 
 
-def _rate(step: int, settings: Settings) -> float:
+def learning_rate_factor(step: int, settings: Settings) -> float:
     """The learning rate as a factor: it rises in a line, then falls along half a cosine."""
     if step < settings.warmup_steps:
         return (step + 1) / settings.warmup_steps

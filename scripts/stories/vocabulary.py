@@ -14,6 +14,7 @@ class Character:
     he: str
     him: str
     his: str
+    home: str = ""
 
     def __str__(self) -> str:
         return self.name
@@ -36,12 +37,12 @@ class Character:
         return self.name if self.kind in ("girl", "boy") else f"{self.name} the {self.kind}"
 
 
-def she(name: str, kind: str) -> Character:
-    return Character(name, kind, "she", "her", "her")
+def she(name: str, kind: str, home: str = "") -> Character:
+    return Character(name, kind, "she", "her", "her", home)
 
 
-def he(name: str, kind: str) -> Character:
-    return Character(name, kind, "he", "him", "his")
+def he(name: str, kind: str, home: str = "") -> Character:
+    return Character(name, kind, "he", "him", "his", home)
 
 
 @dataclass(frozen=True)
@@ -79,42 +80,36 @@ class Place:
         return f"{self.preposition} {self.name}"
 
 
-GIRLS = tuple(
-    she(name, "girl") for name in ("Ada", "Nora", "Ivy", "Ruby", "Maya", "Lena", "Rosa", "Hana", "Edith", "June")
-)
-BOYS = tuple(
-    he(name, "boy") for name in ("Finn", "Otto", "Milo", "Hugo", "Arlo", "Kofi", "Emil", "Theo", "Ravi", "Oscar")
-)
-CHILDREN = GIRLS + BOYS
-
-SPECIES = ("rabbit", "fox", "mouse", "otter", "hedgehog", "squirrel", "duck", "bear", "badger", "frog")
-SHE_ANIMALS = ("Clover", "Poppy", "Dot", "Hazel", "Bramble")
-HE_ANIMALS = ("Pip", "Tuft", "Acorn", "Button", "Rusty")
-ANIMALS = tuple(
-    make(name, species)
-    for make, names in ((she, SHE_ANIMALS), (he, HE_ANIMALS))
-    for name in names
-    for species in SPECIES
-)
-
-ELDERS = (she("Mum", "mother"), he("Dad", "father"), she("Grandma", "grandmother"), he("Grandpa", "grandfather"))
-
-TRAITS = ("kind", "shy", "merry", "brave", "quiet", "curious", "clever", "busy", "gentle", "cheerful")
-
-CHILD_HOMES = (
+# Heroes are the same in all stories: each has a home, and an animal is of one kind.
+HOUSES = (
     "in a tall house on a hill",
     "in a small house by the sea",
     "at the edge of a village",
     "on a farm with many hens",
     "above the baker's shop",
 )
-ANIMAL_HOMES = (
-    "under an old oak tree",
-    "in a warm nest of leaves",
-    "in a hole by the river",
-    "at the edge of the forest",
-    "beside a green pond",
+GIRL_NAMES = ("Ada", "Nora", "Ivy", "Ruby", "Maya", "Lena", "Rosa", "Hana", "Edith", "June")
+BOY_NAMES = ("Finn", "Otto", "Milo", "Hugo", "Arlo", "Kofi", "Emil", "Theo", "Ravi", "Oscar")
+GIRLS = tuple(she(name, "girl", home) for name, home in zip(GIRL_NAMES, HOUSES * 2, strict=True))
+BOYS = tuple(he(name, "boy", home) for name, home in zip(BOY_NAMES, HOUSES * 2, strict=True))
+CHILDREN = GIRLS + BOYS
+
+ANIMALS = (
+    she("Clover", "rabbit", "in a field of clover"),
+    she("Poppy", "mouse", "under a red poppy"),
+    she("Dot", "frog", "beside a green pond"),
+    she("Hazel", "squirrel", "in the top of a tall tree"),
+    she("Bramble", "hedgehog", "under an old hedge"),
+    he("Pip", "otter", "in a hole by the river"),
+    he("Tuft", "owl", "in a hollow oak"),
+    he("Acorn", "bear", "in a deep cave"),
+    he("Button", "duck", "on a little island"),
+    he("Rusty", "fox", "at the edge of the forest"),
 )
+
+ELDERS = (she("Mum", "mother"), he("Dad", "father"), she("Grandma", "grandmother"), he("Grandpa", "grandfather"))
+
+TRAITS = ("kind", "shy", "merry", "brave", "quiet", "curious", "clever", "busy", "gentle", "cheerful")
 
 COLOURS = ("red", "blue", "green", "yellow", "white", "brown", "orange", "purple")
 TOYS = ("ball", "drum", "boat", "train", "bucket", "whistle", "bell", "puppet")

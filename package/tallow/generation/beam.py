@@ -1,0 +1,112 @@
+"""Beam search: the likeliest continuation, as far as a few of the likeliest beginnings lead to it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow.errors import ArgumentError
+from tallow.generation.batch import BatchModel
+from tallow.generation.processors import LogitsProcessor, Text, processed, require
+from tallow.generation.sequence import check_prompt, log_sum_exp
+
+
+class Beam(NamedTuple):
+    """A continuation, without its stop id, and the sum of its log-probabilities over its length^length_penalty."""
+
+    tokens: list[int]
+    score: float
+
+
+class Candidate(NamedTuple):
+    """A text, the row of the batch it continues, and the sum of its log-probabilities."""
+
+    text: Text
+    row: int
+    score: float
+
+
+def beam_search(
+    model: BatchModel,
+    tokens: Sequence[int],
+    *,
+    num_beams: int,
+    max_tokens: int,
+    num_return_sequences: int = 1,
+    length_penalty: float = 1.0,
+    early_stopping: bool | Literal["never"] = False,
+    stop_ids: Collection[int] = (),
+    processors: Sequence[LogitsProcessor] = (),
+) -> list[Beam]:
+    """The best continuations of `tokens`, the best first; arguments and results are transformers'.
+
+    Args:
+        num_beams: how many texts go on at each step.
+        num_return_sequences: how many to return, at most num_beams.
+        length_penalty: a power of the length, stop id included, that scores are divided by; more than 0 favours long
+            texts.
+        early_stopping: True ends the search with the first num_beams texts that end; False when the best of those that
+            go on would not be among them at its present length; "never" when it cannot be at any length.
+        stop_ids: as `generate`
+        processors: as `generate`, but of log-probabilities
+
+    Raises:  ArgumentError as `generate`, and for arguments out of range
+    Source:  Wu et al. 2016, arXiv:1609.08144, section 7, for search with a length penalty
+    """
+    require(num_beams >= 1, "num_beams", num_beams, "1 or more")
+    require(max_tokens >= 1, "max_tokens", max_tokens, "1 or more")
+    require(early_stopping in (True, False, "never"), "early_stopping", early_stopping, 'True, False or "never"')
+    if not 1 <= num_return_sequences <= num_beams:
+        raise ArgumentError(f"num_return_sequences={num_return_sequences}", mend=f"pass 1 to {num_beams=}")
+    count = check_prompt(model, tokens, max_tokens)
+    stops = frozenset(stop_ids)
+    cache = model.new_cache(length=len(tokens) + count - 1)
+    running = [Candidate(Text(tokens), 0, 0.0)]
+    finished: list[Beam] = []
+    pending = [list(tokens)]
+    for length in range(1, count + 1):
+        logits_BV = model.last_logits(pending, cache)[:, 0]
+        # At most a stop id each can end, so num_beams of these can go on.
+        candidates = _best(running, logits_BV, max(2, 1 + len(stops)) * num_beams, processors)
+        ends = [candidate.text[-1] in stops or length == count for candidate in candidates]
+        ended = [c for c, end in zip(candidates[:num_beams], ends, strict=False) if end]
+        finished += [_beam(candidate, stops, length**length_penalty) for candidate in ended]
+        finished = sorted(finished, key=lambda beam: -beam.score)[:num_beams]
+        running = [candidate for candidate, end in zip(candidates, ends, strict=True) if not end][:num_beams]
+        if not running:
+            break
+        if len(finished) == num_beams:
+            longest = count if early_stopping == "never" and length_penalty > 0 else length
+            if early_stopping is True or running[0].score / longest**length_penalty <= finished[-1].score:
+                break
+        cache.select([candidate.row for candidate in running])
+        pending = [candidate.text[-1:] for candidate in running]
+    return finished[:num_return_sequences]
+
+
+def _best(
+    running: list[Candidate],
+    logits_BV: npt.NDArray[np.float32],
+    count: int,
+    processors: Sequence[LogitsProcessor],
+) -> list[Candidate]:
+    """The `count` likeliest texts that are one token longer than those of the batch, the likeliest first."""
+    rows = []
+    for candidate, logits_V in zip(running, logits_BV, strict=True):
+        logprobs_V = processed(logits_V - np.float32(log_sum_exp(logits_V)), candidate.text, processors)
+        rows.append(logprobs_V + np.float32(candidate.score))
+    scores_N = np.concatenate(rows)
+    best = np.argpartition(-scores_N, count)[:count] if count < len(scores_N) else np.arange(len(scores_N))
+    found = []
+    for index in best[np.argsort(-scores_N[best], kind="stable")]:
+        row, token = divmod(int(index), logits_BV.shape[1])
+        found.append(Candidate(running[row].text.then(token), row, float(scores_N[index])))
+    return found
+
+
+def _beam(candidate: Candidate, stops: frozenset[int], divisor: float) -> Beam:
+    made = candidate.text[candidate.text.prompt :]
+    return Beam(made[:-1] if made[-1] in stops else made, candidate.score / divisor)

@@ -1,0 +1,116 @@
+"""Speculative decoding: a small model guesses what a large one will say, and the large one checks several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Protocol
+
+from tallow.errors import ArgumentError
+from tallow.generation.batch import BatchModel
+from tallow.generation.processors import Text
+from tallow.generation.sampling import Sampler, Weights
+from tallow.generation.sequence import check_prompt
+
+
+class RewindingModel(BatchModel, Protocol):
+    """What is needed of a model whose cache can forget what it read last."""
+
+    def new_cache(
+        self, *, length: int, batch: int = 1, padding: Sequence[int] | None = None, sliding: bool = True
+    ) -> Any:
+        """An empty cache; with sliding=False it can `truncate` to any length."""
+
+
+def speculate(
+    model: RewindingModel,
+    draft: RewindingModel,
+    tokens: Sequence[int],
+    *,
+    max_tokens: int,
+    lookahead: int = 4,
+    sample: Sampler | None = None,
+    stop_ids: Collection[int] = (),
+) -> Iterator[int]:
+    """Continue `tokens` as `generate` does with `model`, in fewer steps of it.
+
+    At each step `draft` adds `lookahead` tokens, of which `model` keeps those it agrees with and adds one of its own.
+    Tokens are distributed as the model's alone; the greedy text is the model's greedy text.
+
+    Args:
+        draft: a smaller model with the same vocabulary.
+        sample: a Sampler; None takes the likeliest token.
+        tokens, max_tokens, stop_ids: as `generate`
+
+    Raises:  ArgumentError as `generate`, when the vocabularies differ, the draft model's context is too short, or
+             lookahead is less than 1
+    Source:  Leviathan et al. 2022, arXiv:2211.17192, algorithm 1
+    """
+    if lookahead < 1:
+        raise ArgumentError(f"lookahead={lookahead}", mend="pass 1 or more")
+    if draft.vocab_size != model.vocab_size:
+        raise ArgumentError(
+            f"the draft model has a vocabulary of {draft.vocab_size}, the model one of {model.vocab_size}",
+            mend="take a draft model with the same tokenizer",
+        )
+    count = check_prompt(model, tokens, max_tokens)
+    if len(tokens) + count - 1 > draft.context_length:
+        raise ArgumentError(
+            f"a text of {len(tokens)} tokens and {count} more; the draft model's context holds {draft.context_length}",
+            mend="ask for fewer tokens",
+        )
+    return _loop(model, draft, Text(tokens), count, lookahead, sample or Sampler(temperature=0), frozenset(stop_ids))
+
+
+def _loop(
+    model: RewindingModel,
+    draft: RewindingModel,
+    text: Text,
+    count: int,
+    lookahead: int,
+    sampler: Sampler,
+    stop_ids: frozenset[int],
+) -> Iterator[int]:
+    if not count:
+        return
+    end = len(text) + count
+    cache, draft_cache = (each.new_cache(length=end - 1, sliding=False) for each in (model, draft))
+    while len(text) < end:
+        guesses, guessed = _guess(draft, draft_cache, text, min(lookahead, end - len(text) - 1), sampler)
+        unread = [*text[cache.length :], *guesses]
+        logits_TV = model.last_logits([unread], cache, last=len(guesses) + 1)[0]
+        distributions = [
+            sampler.distribution(logits_V, text.then(*guesses[:i])) for i, logits_V in enumerate(logits_TV)
+        ]
+        for token in _agreed(guesses, guessed, distributions, sampler):
+            if token in stop_ids:
+                return
+            yield token
+            text.append(token)
+        for each in (cache, draft_cache):
+            each.truncate(min(each.length, len(text) - 1))
+
+
+def _guess(
+    draft: RewindingModel, cache: Any, text: Text, count: int, sampler: Sampler
+) -> tuple[list[int], list[Weights]]:
+    """What the draft model adds, and the distributions that it is drawn from."""
+    guesses: list[int] = []
+    distributions = []
+    for _ in range(count):
+        so_far = text.then(*guesses)
+        distributions.append(sampler.distribution(draft.next_logits(so_far[cache.length :], cache), so_far))
+        guesses.append(sampler.draw(distributions[-1]))
+    return guesses, distributions
+
+
+def _agreed(
+    guesses: list[int], guessed: list[Weights], distributions: list[Weights], sampler: Sampler
+) -> Iterator[int]:
+    """The guesses up to the first that is refused, and one token of the model's in its place, or after them all."""
+    for guess, q_V, p_V in zip(guesses, guessed, distributions[:-1], strict=True):
+        if sampler.uniform() * q_V[guess] >= p_V[guess]:
+            rest_V = (p_V - q_V).clip(min=0)
+            yield sampler.draw(rest_V if rest_V.any() else p_V)  # nothing is left where both agree but for rounding
+            return
+        yield guess
+    yield sampler.draw(distributions[-1])

@@ -1,0 +1,247 @@
+"""Generation against transformers: the same weights give the same batches, beams, penalties and cuts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tallow.generation import (
+    RepetitionPenalty,
+    Sampler,
+    beam_search,
+    generate,
+    generate_batch,
+    generate_with_logprobs,
+    speculate,
+)
+from tallow.models import AutoModel
+
+transformers = pytest.importorskip("transformers")
+
+VOCAB = 97
+LLAMA_SIZES = {
+    "vocab_size": VOCAB,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.2,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+    "pad_token_id": 0,
+}
+FALCON_SIZES = {
+    "vocab_size": VOCAB,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.2,
+    "eos_token_id": None,
+    "pad_token_id": 0,
+}
+GPT2_SIZES = {
+    "vocab_size": VOCAB,
+    "n_positions": 64,
+    "n_embd": 32,
+    "n_layer": 3,
+    "n_head": 4,
+    "initializer_range": 0.2,
+    "eos_token_id": None,
+    "pad_token_id": 0,
+}
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("LlamaForCausalLM", LLAMA_SIZES),
+    "gpt2": ("GPT2LMHeadModel", GPT2_SIZES),
+    "falcon, rotary": ("FalconForCausalLM", FALCON_SIZES),
+    "falcon, alibi": (
+        "FalconForCausalLM",
+        FALCON_SIZES | {"alibi": True, "multi_query": False, "parallel_attn": False, "bias": True},
+    ),
+    "mistral, sliding": ("MistralForCausalLM", LLAMA_SIZES | {"sliding_window": 7}),
+    "qwen3": ("Qwen3ForCausalLM", LLAMA_SIZES | {"head_dim": 16}),
+}
+
+
+@pytest.fixture(scope="module", params=VARIANTS.values(), ids=list(VARIANTS))
+def models(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    return load(*request.param, tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    return load(*VARIANTS["llama"], tmp_path_factory.mktemp("model"))
+
+
+def load(name: str, sizes: dict[str, Any], folder: Path) -> tuple[Any, Any]:
+    """tallow's model, and that of transformers whose folder it has loaded."""
+    torch.manual_seed(0)
+    cls = getattr(transformers, name)
+    reference = cls(cls.config_class(**sizes)).eval()
+    with torch.no_grad():
+        for parameter in reference.parameters():
+            if parameter.ndim == 1:  # norms are made of ones, biases of zeros
+                parameter.add_(torch.randn_like(parameter) / 4)
+    reference.save_pretrained(folder)
+    return AutoModel.from_pretrained(folder), reference
+
+
+def prompts(*lengths: int) -> list[list[int]]:
+    rng = np.random.default_rng(0)
+    return [rng.integers(1, VOCAB, length).tolist() for length in lengths]
+
+
+def theirs(reference: Any, texts: list[list[int]], **options: Any) -> Any:
+    """What transformers makes of texts, padded at the left."""
+    longest = max(map(len, texts))
+    ids = torch.tensor([[0] * (longest - len(text)) + text for text in texts])
+    mask = torch.tensor([[0] * (longest - len(text)) + [1] * len(text) for text in texts])
+    options = {"do_sample": False, "pad_token_id": 0, "return_dict_in_generate": True} | options
+    return longest, reference.generate(ids, attention_mask=mask, **options)
+
+
+def cut(ids: Any, start: int, stops: list[int]) -> list[int]:
+    """What was made, up to the first stop id."""
+    made = ids[start:].tolist()
+    return made[: next((i for i, token in enumerate(made) if token in stops), len(made))]
+
+
+def batched(model: Any, texts: list[list[int]], **options: Any) -> list[list[int]]:
+    made: list[list[int]] = [[] for _ in texts]
+    for row, token in generate_batch(model, texts, **options):
+        made[row].append(token)
+    return made
+
+
+def test_batches_of_prompts_of_different_lengths(models: tuple[Any, Any]) -> None:
+    model, reference = models
+    texts = prompts(3, 11, 7, 1)
+    start, expected = theirs(reference, texts, max_new_tokens=30)
+    assert batched(model, texts, max_tokens=30) == expected.sequences[:, start:].tolist()
+
+
+def test_rows_end_by_themselves(models: tuple[Any, Any]) -> None:
+    model, reference = models
+    texts = prompts(4, 9, 6, 2, 5)
+    made = batched(model, texts, max_tokens=30)
+    stops = [made[0][3], made[1][7]]
+    start, expected = theirs(reference, texts, max_new_tokens=30, eos_token_id=stops)
+    ended = [cut(row, start, stops) for row in expected.sequences]
+    assert len({len(row) for row in ended}) > 1  # some end before others
+    assert batched(model, texts, max_tokens=30, stop_ids=stops) == ended
+
+
+def check_beams(models: tuple[Any, Any], stop_places: list[int], **options: Any) -> None:
+    """Both find the same, where the tokens at these places of the greedy text are stop ids."""
+    model, reference = models
+    (text,) = prompts(6)
+    plain = list(generate(model, text, max_tokens=18))
+    stops = [plain[place] for place in stop_places]
+    start, expected = theirs(
+        reference, [text], max_new_tokens=18, output_scores=True, eos_token_id=stops or None, **options
+    )
+    penalty = options.pop("repetition_penalty", None)
+    found = beam_search(
+        model,
+        text,
+        max_tokens=18,
+        stop_ids=stops,
+        processors=[RepetitionPenalty(penalty)] if penalty else (),
+        **options,
+    )
+    assert [beam.tokens for beam in found] == [cut(row, start, stops) for row in expected.sequences]
+    if options["num_beams"] > 1:  # transformers has no score for one beam, which is the greedy text
+        np.testing.assert_allclose([beam.score for beam in found], expected.sequences_scores, atol=1e-4)
+
+
+@pytest.mark.parametrize("stop_places", [[], [2], [0, 5, 9]], ids=["endless", "one stop id", "three stop ids"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_beams": 1},
+        {"num_beams": 4},
+        {"num_beams": 4, "num_return_sequences": 4},
+        {"num_beams": 3, "length_penalty": 0.0},
+        {"num_beams": 3, "length_penalty": 2.5, "num_return_sequences": 2},
+        {"num_beams": 3, "length_penalty": -1.0, "num_return_sequences": 3},
+        {"num_beams": 4, "early_stopping": True, "num_return_sequences": 4},
+        {"num_beams": 4, "early_stopping": "never", "num_return_sequences": 4},
+        {"num_beams": 4, "repetition_penalty": 1.3, "num_return_sequences": 4},
+    ],
+    ids=str,
+)
+def test_beams(llama: tuple[Any, Any], options: dict[str, Any], stop_places: list[int]) -> None:
+    check_beams(llama, stop_places, **options)
+
+
+def test_beams_of_every_model(models: tuple[Any, Any]) -> None:
+    check_beams(models, [2, 7], num_beams=3, num_return_sequences=3)
+
+
+def test_repetition_penalty(models: tuple[Any, Any]) -> None:
+    model, reference = models
+    (text,) = prompts(6)
+    start, expected = theirs(reference, [text], max_new_tokens=40, repetition_penalty=1.4)
+    made = generate(model, text, max_tokens=40, sample=Sampler(temperature=0, repetition_penalty=1.4))
+    assert list(made) == expected.sequences[0, start:].tolist()
+
+
+def test_logprobs(models: tuple[Any, Any]) -> None:
+    model, reference = models
+    (text,) = prompts(6)
+    start, expected = theirs(reference, [text], max_new_tokens=10, output_logits=True)
+    logprobs = torch.stack(expected.logits)[:, 0].log_softmax(-1)
+    likeliest = logprobs.topk(3)
+    choices = list(generate_with_logprobs(model, text, max_tokens=10, top_logprobs=3))
+    assert [choice.token for choice in choices] == expected.sequences[0, start:].tolist()
+    np.testing.assert_allclose([choice.logprob for choice in choices], likeliest.values[:, 0], atol=1e-4)
+    for choice, ids, values in zip(choices, likeliest.indices, likeliest.values, strict=True):
+        assert [token for token, _ in choice.top_logprobs] == ids.tolist()
+        np.testing.assert_allclose([value for _, value in choice.top_logprobs], values, atol=1e-4)
+
+
+def test_speculating_gives_the_greedy_text(models: tuple[Any, Any]) -> None:
+    model, reference = models
+    (text,) = prompts(6)
+    start, expected = theirs(reference, [text], max_new_tokens=40)
+    # Against itself all guesses are right; a model whose first layer is off is right at times.
+    near = type(model)(model.config).eval()
+    near.load_state_dict(model.state_dict())
+    first = next(name for name, _ in near.named_parameters() if ".0." in name)
+    dict(near.named_parameters())[first].data.mul_(1.02)
+    for draft in (model, near):
+        assert list(speculate(model, draft, text, max_tokens=40)) == expected.sequences[0, start:].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "warpers"),
+    [
+        ({"top_k": 7}, [transformers.TopKLogitsWarper(7)]),
+        ({"top_p": 0.6}, [transformers.TopPLogitsWarper(0.6)]),
+        ({"min_p": 0.2}, [transformers.MinPLogitsWarper(0.2)]),
+        (
+            {"temperature": 0.7, "top_k": 20, "top_p": 0.8, "min_p": 0.1},
+            [
+                transformers.TemperatureLogitsWarper(0.7),
+                transformers.TopKLogitsWarper(20),
+                transformers.TopPLogitsWarper(0.8),
+                transformers.MinPLogitsWarper(0.1),
+            ],
+        ),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_samplers_draw_from_what_the_warpers_keep(options: dict[str, Any], warpers: list[Any]) -> None:
+    for seed in range(20):
+        logits = np.random.default_rng(seed).standard_normal(50).astype(np.float32) * 3
+        scores = torch.from_numpy(logits)[None]
+        for warper in warpers:
+            scores = warper(None, scores)
+        expected = scores.softmax(-1)[0].numpy()
+        np.testing.assert_allclose(Sampler(**options).distribution(logits), expected, atol=1e-6)

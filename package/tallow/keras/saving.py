@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tallow import __version__
@@ -23,7 +25,7 @@ from tallow.io import nested
 from tallow.io.atomic import atomic_write
 from tallow.io.json_object import parse_object
 from tallow.io.safetensors import encode, safe_open, save
-from tallow.io.source import Opened, Path, open_source
+from tallow.io.source import Opened, Path, Source, open_source
 from tallow.io.zip_archive import ZipArchive, ZipWriter
 from tallow.keras.layers.layer import limited_weights
 from tallow.keras.serialization import (
@@ -36,12 +38,15 @@ from tallow.keras.serialization import (
     serialize_keras_object,
     to_json,
 )
+from tallow.keras.trainer import Trainer
+from tallow.tensor import Tensor
 
 FORMAT, VERSION = "tallow.keras", 1
 METADATA, CONFIG = "metadata.json", "config.json"
 WEIGHTS, OPTIMIZER = "model.weights.safetensors", "optimizer.safetensors"
 KERAS_WEIGHTS = "model.weights.h5"
 ALIGNMENT = 64  # of the entries, so that the weights can be viewed where they are
+FREE_BYTES = 2**20  # that a description may ask for beyond twice its weights, so that small misfits are all told
 MAX_DEPTH = 200  # of a config's lists and objects: a dozen for each model within a model
 
 
@@ -92,17 +97,16 @@ def load_model(filepath: Path, custom_objects: Any = None, compile: bool = True,
     archive = ZipArchive(*open_source(filepath))
     _check_format(archive)
     config = parse_object(archive.read(CONFIG).tobytes(), f"{archive.name}: {CONFIG}", MAX_DEPTH)
-    weights = archive.read(WEIGHTS)
-    with custom_object_scope(custom_objects or {}), limited_weights(len(weights)):
-        model = _rebuilt(config, archive.name)
-    with safe_open(Opened(weights, f"{archive.name}: {WEIGHTS}")) as file:
-        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-        model.load_state_dict(state, source=file.name)
-    if compile and config.get("compile_config") is not None:
-        with custom_object_scope(custom_objects or {}):
+    state = _tensors(Opened(archive.read(WEIGHTS), f"{archive.name}: {WEIGHTS}"))
+    size = sum(tensor.array.nbytes for tensor in state.values())
+    with custom_object_scope(custom_objects or {}), _described_by(f"{archive.name}: {CONFIG}"):
+        with limited_weights(2 * size + FREE_BYTES):
+            model = _rebuilt(config)
+        model.load_state_dict(state, source=archive.name)
+        if compile and config.get("compile_config") is not None:
             model.compile_from_config(config["compile_config"])
-        if OPTIMIZER in archive:
-            _load_optimizer(model, Opened(archive.read(OPTIMIZER), f"{archive.name}: {OPTIMIZER}"))
+    if compile and model.compiled and OPTIMIZER in archive:
+        _load_optimizer(model, Opened(archive.read(OPTIMIZER), f"{archive.name}: {OPTIMIZER}"))
     return model
 
 
@@ -125,19 +129,33 @@ def _check_format(archive: ZipArchive) -> None:
         )
 
 
-def _rebuilt(config: dict[str, Any], name: str) -> Any:
-    """The model of a config that nobody has vetted."""
+@contextmanager
+def _described_by(name: str) -> Iterator[None]:
+    """Turns what a description that nobody has vetted can go wrong by into an error that names it."""
     try:
-        model = deserialize_keras_object({key: config[key] for key in ("class_name", "config", "registered_name")})
-        shapes = config.get("build_config")
-        if shapes and not all(layer.built for layer in model.flat_layers()):
-            model.build(*shapes[0], **shapes[1])
+        yield
     except TallowError:
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        kind = type(error).__name__
-        raise CheckpointError(f"{name}: {CONFIG} describes no model: {kind}: {error}", mend="save it again") from error
+        raise CheckpointError(
+            f"{name} describes no model: {type(error).__name__}: {error}", mend="save the model again"
+        ) from error
+
+
+def _rebuilt(config: dict[str, Any]) -> Any:
+    """The model of a description, built, with weights newly drawn."""
+    model = deserialize_keras_object({key: config[key] for key in ("class_name", "config", "registered_name")})
+    if not isinstance(model, Trainer):
+        raise CheckpointError(f"the file describes a {type(model).__name__}, which is not a model")
+    shapes = config.get("build_config")
+    if shapes and not all(layer.built for layer in model.flat_layers()):
+        model.build(*shapes[0], **shapes[1])
     return model
+
+
+def _tensors(source: Source) -> dict[str, Tensor]:
+    with safe_open(source) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
 
 
 def _load_optimizer(model: Any, source: Opened) -> None:
@@ -176,12 +194,11 @@ def load_weights(model: Any, filepath: Path, skip_mismatch: bool = False) -> Non
         raise ArgumentError(
             f"{model.name} has no weights yet to load into", mend="call it with a batch, or model.build(input_shape)"
         )
-    with safe_open(path) as file:
-        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-        if skip_mismatch:
-            own = model.state_dict()
-            state = {name: t for name, t in state.items() if name in own and own[name].shape == t.shape}
-        model.load_state_dict(state, strict=not skip_mismatch, source=file.name)
+    state = _tensors(path)
+    if skip_mismatch:
+        own = model.state_dict()
+        state = {name: t for name, t in state.items() if name in own and own[name].shape == t.shape}
+    model.load_state_dict(state, strict=not skip_mismatch, source=path)
 
 
 def _checked_weights(filepath: Path) -> str:

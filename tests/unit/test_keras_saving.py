@@ -1,0 +1,293 @@
+"""Models of tallow.keras in files: what comes back, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from support.damage import at_most, damaged
+
+import tallow as tl
+from tallow import keras
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, TallowError
+from tallow.keras import layers
+
+MIB = 2**20
+
+
+def normal(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def numbers(x: Any) -> np.ndarray[Any, Any]:
+    return x.numpy(force=True)
+
+
+X, Y = normal(32, 4), normal(32, 1, seed=1)
+
+
+def sequential() -> Any:
+    return keras.Sequential(
+        [
+            keras.Input((4,)),
+            layers.Dense(8, "relu", kernel_regularizer="l2"),
+            layers.BatchNormalization(),
+            layers.Dense(1),
+        ]
+    )
+
+
+def functional() -> Any:
+    x = keras.Input((4,))
+    h = layers.Dense(8, activation="tanh")(x)
+    return keras.Model(x, layers.Dense(1)(layers.concatenate([h, 2 * h[:, :3]])))
+
+
+class Mine(keras.Model):  # type: ignore[misc]
+    def __init__(self, units: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.hidden = [layers.Dense(units) for _ in range(2)]
+        self.head = layers.Dense(1)
+
+    def call(self, x: Any) -> Any:
+        for layer in self.hidden:
+            x = tl.relu(layer(x))
+        return self.head(x)
+
+
+def double(x: Any) -> Any:
+    return 2 * x
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "model.keras"
+
+
+@pytest.mark.parametrize("make", [sequential, functional, lambda: Mine(5)])
+def test_training_goes_on_as_if_it_had_never_stopped(make: Any, path: Path) -> None:
+    keras.utils.set_random_seed(0)
+    model = make()
+    rate = keras.optimizers.schedules.ExponentialDecay(0.01, 3, 0.5)
+    model.compile(keras.optimizers.Adam(rate), loss="mse", metrics=["mae"])
+    model.fit(X, Y, epochs=2, batch_size=8, verbose=0)
+    model.save(path)
+    loaded = keras.models.load_model(path, custom_objects={"Mine": Mine})
+    assert type(loaded) is type(model)
+    assert loaded.name == model.name
+    np.testing.assert_array_equal(numbers(loaded(X)), numbers(model(X)))
+    assert loaded.optimizer.iterations == model.optimizer.iterations == 8
+    histories = [m.fit(X, Y, epochs=2, batch_size=8, shuffle=False, verbose=0).history for m in (model, loaded)]
+    assert histories[0] == histories[1]
+    assert set(histories[0]) == {"loss", "mae"}
+
+
+def test_without_compiling_there_is_no_optimizer(path: Path) -> None:
+    model = sequential()
+    model.compile("adam", "mse")
+    model.fit(X, Y, verbose=0)
+    model.save(path)
+    assert not keras.models.load_model(path, compile=False).compiled
+    model.save(path, include_optimizer=False)
+    assert keras.models.load_model(path).optimizer.iterations == 0
+
+
+def test_the_file_is_a_zip_of_json_and_safetensors(path: Path) -> None:
+    model = functional()
+    model.save(path)
+    with zipfile.ZipFile(path) as archive:
+        assert archive.namelist() == ["metadata.json", "config.json", "model.weights.safetensors"]
+        config = json.loads(archive.read("config.json"))
+        assert config["config"]["layers"][0]["class_name"] == "InputLayer"
+        tensors = tl.load(archive.read("model.weights.safetensors"))
+    assert set(tensors) == set(model.state_dict()) == {"dense.kernel", "dense.bias", "dense_1.kernel", "dense_1.bias"}
+    first = path.read_bytes()
+    model.save(path)
+    assert path.read_bytes() == first
+
+
+def test_frozen_layers_stay_frozen(path: Path) -> None:
+    model = sequential()
+    model.layers[0].trainable = False
+    model.save(path)
+    loaded = keras.models.load_model(path)
+    assert [layer.trainable for layer in loaded.layers] == [False, True, True]
+    assert len(loaded.trainable_weights) == len(model.trainable_weights)
+
+
+def test_functions_and_classes_of_ones_own_come_back_by_name(path: Path) -> None:
+    model = keras.Sequential([keras.Input((4,)), layers.Lambda(double), layers.Dense(2, activation=double)])
+    model.save(path)
+    with pytest.raises(ArgumentError, match=r"'double' is not known(?s:.)*custom_objects"):
+        keras.models.load_model(path)
+    loaded = keras.models.load_model(path, custom_objects={"double": double})
+    np.testing.assert_array_equal(numbers(loaded(X)), numbers(model(X)))
+    with keras.utils.custom_object_scope({"double": double}):
+        keras.models.load_model(path)
+
+
+def test_registered_classes_need_not_be_named(path: Path) -> None:
+    @keras.saving.register_keras_serializable(package="test")
+    class Twice(layers.Layer):  # type: ignore[misc]
+        def call(self, x: Any) -> Any:
+            return 2 * x
+
+    try:
+        keras.Sequential([keras.Input((4,)), Twice()]).save(path)
+        assert numbers(keras.models.load_model(path)(np.ones((1, 4)))).tolist() == [[2.0] * 4]
+        assert keras.saving.get_registered_name(Twice) == "test>Twice"
+    finally:
+        del keras.saving.get_custom_objects()["test>Twice"]
+    with pytest.raises(ArgumentError, match="'Twice' is not known"):
+        keras.models.load_model(path)
+
+
+def test_a_lambda_is_neither_saved_nor_loaded(path: Path) -> None:
+    model = keras.Sequential([keras.Input((4,)), layers.Lambda(lambda x: x)])
+    with pytest.raises(ArgumentTypeError, match="a lambda cannot be saved"):
+        model.save(path)
+    assert not path.exists()
+    code = {"class_name": "__lambda__", "config": {"code": "4wEAAAAAAAAA", "defaults": None, "closure": None}}
+    config = layers.Lambda(double).get_config() | {"function": code}
+    with pytest.raises(CheckpointError, match="code of whoever made the file"):
+        keras.saving.deserialize_keras_object({"class_name": "Lambda", "config": config})
+    with pytest.raises(CheckpointError, match="code of whoever made the file"):
+        layers.Lambda.from_config(config)
+    keras.Sequential([keras.Input((4,))]).save(path)
+    with pytest.raises(ArgumentError, match="never run"):
+        keras.models.load_model(path, safe_mode=False)
+
+
+# -------------------------------------------------------------------------------------------------------- hostile files
+
+
+def rewritten(path: Path, **entries: bytes | None) -> Path:
+    """A copy of a saved model with entries replaced, added, or left out (None)."""
+    with zipfile.ZipFile(path) as archive:
+        content: dict[str, bytes | None] = {name: archive.read(name) for name in archive.namelist()}
+    content |= {name.replace("__", "."): value for name, value in entries.items()}
+    target = path.with_name("other.keras")
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, value in content.items():
+            if value is not None:
+                archive.writestr(name, value)
+    return target
+
+
+@pytest.fixture
+def saved(path: Path) -> Path:
+    sequential().save(path)
+    return path
+
+
+@pytest.mark.parametrize(("entries", "message"), [
+    ({"config__json": None}, "it has no config.json"),
+    ({"model.weights.safetensors": None}, "it has no model.weights"),
+    ({"metadata__json": b"[]"}, "not a JSON object"),
+    ({"metadata__json": b'{"format": "tallow.keras", "version": 9}'}, "version 9"),
+    ({"config__json": b"{"}, "not valid JSON"),
+    ({"config__json": b"{}"}, "describes no model"),
+    ({"config__json": b'{"class_name": "Sequential", "config": {}, "registered_name": null}'}, "describes no model"),
+    (
+        {"config__json": b'{"class_name": "Dense", "config": {"units": 2}, "registered_name": null}'},
+        "a Dense, which is not a model",
+    ),
+    ({"config__json": b'{"class_name": "load_model", "config": {}, "registered_name": null}'}, "not known"),
+    ({"config__json": b'{"class_name": "os.system", "config": "ls", "registered_name": null}'}, "not known"),
+    ({"config__json": b'{"class_name": ["a"], "config": {}, "registered_name": null}'}, "not known"),
+    ({"config__json": b'{"a":' * 300 + b"1" + b"}" * 300}, "levels deep"),
+    ({"model.weights.h5": b"\x89HDF"}, "is a file of Keras"),
+    ({"model.weights.safetensors": b"\0" * 8}, "JSON"),
+    ({"../evil.txt": b"x"}, "reaches out of the archive"),
+])  # fmt: skip
+def test_broken_files_are_refused(saved: Path, entries: dict[str, bytes | None], message: str) -> None:
+    with pytest.raises(TallowError, match=message):
+        keras.models.load_model(rewritten(saved, **entries))
+
+
+def test_weights_that_do_not_fit_the_description(saved: Path, tmp_path: Path) -> None:
+    other = keras.Sequential([keras.Input((4,)), layers.Dense(9, "relu"), layers.Dense(1)])
+    file = tmp_path / "other.safetensors"
+    tl.save(other.state_dict(), file)
+    with pytest.raises(CheckpointError, match=r"(?s)missing.*batch_normalization.*wrong shape.*dense.kernel"):
+        keras.models.load_model(rewritten(saved, **{"model.weights.safetensors": file.read_bytes()}))
+
+
+def test_a_description_cannot_ask_for_more_memory_than_the_file_has(saved: Path) -> None:
+    with zipfile.ZipFile(saved) as archive:
+        config = json.loads(archive.read("config.json"))
+    config["config"]["layers"][1]["config"]["units"] = 10**7
+    with at_most(4 * MIB), pytest.raises(CheckpointError, match="more than the file has left"):
+        keras.models.load_model(rewritten(saved, config__json=json.dumps(config).encode()))
+
+
+def test_nothing_but_errors_of_tallows_comes_of_a_damaged_file(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(np.ones((2, 2)), np.ones((2, 1)), verbose=0)
+    whole = tmp_path / "whole.keras"
+    model.save(whole)
+    broken = tmp_path / "broken.keras"
+
+    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(damaged(whole.read_bytes()))
+    def check(raw: bytes) -> None:
+        broken.write_bytes(raw)
+        with suppress(TallowError):
+            keras.models.load_model(broken)
+
+    check()
+
+
+# -------------------------------------------------------------------------------------------------------- weights alone
+
+
+def test_weights_alone(tmp_path: Path) -> None:
+    path = tmp_path / "model.weights.safetensors"
+    model = sequential()
+    model.save_weights(path)
+    other = sequential()
+    other.load_weights(path)
+    np.testing.assert_array_equal(numbers(other(X)), numbers(model(X)))
+
+
+def test_weights_that_do_not_fit_are_all_named(tmp_path: Path) -> None:
+    path = tmp_path / "model.weights.safetensors"
+    sequential().save_weights(path)
+    wider = keras.Sequential([keras.Input((4,)), layers.Dense(9), layers.BatchNormalization(), layers.Dense(1)])
+    before = wider.get_weights()
+    with pytest.raises(CheckpointError) as caught:
+        wider.load_weights(path)
+    named = [line.split()[2] for line in str(caught.value).splitlines() if "wrong shape" in line]
+    assert len(named) == 7
+    assert "dense.kernel: file (4, 8), model (4, 9)" in str(caught.value)
+    wider.load_weights(path, skip_mismatch=True)
+    changed = [(a != b).any() for a, b in zip(wider.get_weights(), before, strict=True)]
+    assert changed == [False] * 7 + [False]  # the one that fits, the last bias, is 0 in both
+    with pytest.raises(ArgumentError, match="has no weights yet to load into"):
+        keras.Sequential([layers.Dense(8)]).load_weights(path)
+
+
+@pytest.mark.parametrize("name", ["model.h5", "model.weights.h5", "model"])
+def test_other_formats_are_refused(tmp_path: Path, name: str) -> None:
+    model = sequential()
+    with pytest.raises(ArgumentError, match=r"model\.keras"):
+        model.save(tmp_path / name)
+    with pytest.raises(ArgumentError, match=r"model\.weights\.safetensors"):
+        model.save_weights(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_are_not_overwritten_unless_asked_for(saved: Path) -> None:
+    before = saved.read_bytes()
+    with pytest.raises(ArgumentError, match="exists"):
+        sequential().save(saved, overwrite=False)
+    with pytest.raises(FileNotFoundError):
+        sequential().save(saved.parent / "no such folder" / "model.keras")
+    assert saved.read_bytes() == before

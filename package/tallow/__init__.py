@@ -167,6 +167,8 @@ _TYPED_TENSORS = (
 )
 LATER |= {name: f"tallow.settings:{name}" for name in _SETTINGS.split()}
 LATER |= {name: f"tallow.typed_tensors:{name}" for name in _TYPED_TENSORS.split()}
+newaxis = None
+__all__ += ["newaxis"]
 __all__ += list(OFFERED["tl"])
 __all__ += list(LATER)
 

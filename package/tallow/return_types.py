@@ -20,6 +20,7 @@ def _named(name: str, *fields: str) -> Any:
 aminmax = _named("aminmax", "min", "max")
 cummax = _named("cummax", "values", "indices")
 cummin = _named("cummin", "values", "indices")
+frexp = _named("frexp", "mantissa", "exponent")
 kthvalue = _named("kthvalue", "values", "indices")
 linalg_eig = _named("linalg_eig", "eigenvalues", "eigenvectors")
 linalg_eigh = _named("linalg_eigh", "eigenvalues", "eigenvectors")

@@ -96,6 +96,17 @@ class Tensor:
     def is_cuda(self) -> builtins.bool:
         return devices.device_type_of(self.array) == "cuda"
 
+    @property
+    def is_cpu(self) -> builtins.bool:
+        return devices.device_type_of(self.array) == "cpu"
+
+    @property
+    def is_meta(self) -> builtins.bool:
+        return devices.device_type_of(self.array) == "meta"
+
+    # Kinds of tensors that PyTorch has and programs ask about.
+    is_sparse = is_quantized = is_nested = is_mps = is_mkldnn = is_xpu = False
+
     def size(self, dim: int | None = None) -> Any:
         if dim is None:
             return self.shape

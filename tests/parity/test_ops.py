@@ -31,6 +31,7 @@ def run(module: Any, case: Case, dtype: Any) -> tuple[list[Any], list[Any]]:
     return inputs, leaves(case.call(module, *inputs))
 
 
+@pytest.mark.filterwarnings(r"ignore:index_reduce\(\) is in beta")  # PyTorch says so
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
 def test_equals_pytorch(case: Case, dtype: Any) -> None:

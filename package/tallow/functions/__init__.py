@@ -3,6 +3,7 @@
 from tallow.functions import (
     activation,
     casting,
+    combinations,
     differences,
     dropout,
     einsum,
@@ -29,6 +30,7 @@ from tallow.functions import (
 __all__ = [
     "activation",
     "casting",
+    "combinations",
     "differences",
     "dropout",
     "einsum",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tallow.apply import apply, apply_inplace
 from tallow.dtypes import finfo
+from tallow.errors import NumericError
+from tallow.functions.filling import offer_in_place
 from tallow.offer import offer
 from tallow.ops import rounding, selection
 from tallow.ops.expect import refuse_bool
+from tallow.ops.table import OPS
 from tallow.tensor import Tensor
 
 
@@ -71,3 +75,30 @@ def _replacements(
         return 0, 0, 0  # nothing is to be replaced
     limits = finfo(input.dtype)
     return nan or 0.0, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+
+
+@offer("tl Tensor")
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """input · 2^other"""
+    return apply(OPS["mul"], input, apply(OPS["pow"], 2.0, other))
+
+
+@offer("tl Tensor")
+@offer("special", name="multigammaln")
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """The logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2)
+
+    Raises:  NumericError unless p >= 1 and all elements exceed (p - 1) / 2
+    """
+    if p < 1:
+        raise NumericError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")
+    if not bool((input > (p - 1) / 2).all()):
+        raise NumericError(f"mvlgamma: all elements must be greater than (p - 1) / 2 = {(p - 1) / 2}")
+    value = apply(OPS["lgamma"], input)
+    for j in range(1, p):
+        value = value + apply(OPS["lgamma"], input - j / 2)
+    return value + p * (p - 1) / 4 * math.log(math.pi)
+
+
+offer_in_place("ldexp_", ldexp)
+offer_in_place("mvlgamma_", mvlgamma)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tallow.apply import apply_inplace
@@ -35,3 +36,12 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 @offer("Tensor_")
 def zero_(input: Tensor) -> Tensor:
     return apply_inplace(fill, input, 0)
+
+
+def offer_in_place(name: str, function: Callable[..., Tensor]) -> None:
+    """Offer a function of tensors as a method that writes its value into the first one."""
+
+    def in_place(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return copy_(input, function(input.clone(), *args, **kwargs))  # a copy, as backward may need what was there
+
+    offer("Tensor_", name=name)(in_place)

@@ -6,9 +6,11 @@ from typing import Any
 
 from tallow.apply import apply
 from tallow.errors import ShapeError
+from tallow.functions.filling import offer_in_place
 from tallow.functions.shape import broadcast_shapes
 from tallow.offer import offer
 from tallow.ops.gather import argwhere, gather, nonzero_tuple, take
+from tallow.ops.scatter import scatter_reduce
 from tallow.tensor import Tensor
 
 
@@ -78,3 +80,25 @@ def _fitting(src: Tensor, part: Tensor, name: str) -> Tensor:
             f"{name}: expected src to have the shape of the part, {list(part.shape)}, got {list(src.shape)}"
         )
     return src
+
+
+@offer("tl Tensor")
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy where the slices of `source` with the same place along `dim`, and the one there, are reduced to one.
+
+    Args:    as torch.index_reduce; reduce: "prod", "mean", "amax" or "amin"
+    Shapes:  index (S,), source as the input with S at `dim`
+    """
+    if index.ndim > 1 or (source.ndim and source.shape[dim] != index.numel()):
+        raise ShapeError(f"index_reduce: expected a place for each slice, got {index.numel()} for {list(source.shape)}")
+    if reduce == "sum":
+        raise ShapeError("index_reduce: reduce must be prod, mean, amax or amin", mend="use index_add for sums")
+    sizes = [1] * source.ndim
+    sizes[dim] = index.numel()
+    places = index.reshape(sizes).expand(source.shape)
+    return apply(scatter_reduce, input, dim, places, source, reduce, include_self=include_self)
+
+
+offer_in_place("index_reduce_", index_reduce)

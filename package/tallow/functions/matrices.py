@@ -6,8 +6,11 @@ from typing import Any
 
 from tallow import return_types
 from tallow.apply import apply
-from tallow.errors import ShapeError
+from tallow.creation import eye, triu_indices
+from tallow.errors import ArgumentError, ShapeError
+from tallow.functions.filling import offer_in_place
 from tallow.offer import offer
+from tallow.ops.dims import normalize_dim
 from tallow.ops.table import OPS
 from tallow.tensor import Tensor
 
@@ -71,3 +74,50 @@ def trace(input: Tensor) -> Tensor:
     if input.ndim != 2:
         raise ShapeError(f"trace: expected a matrix, got shape {tuple(input.shape)}")
     return input.diagonal().sum()
+
+
+@offer("tl Tensor")
+def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """X of A · X = input, where A = L · Lᵀ, or Lᵀ · L if `upper`.
+
+    Shapes:  input (..., N, K), L (..., N, N) -> (..., N, K)
+    """
+    factor = L.mT if upper else L
+    half = apply(OPS["linalg_solve_triangular"], factor, input, upper=False)
+    return apply(OPS["linalg_solve_triangular"], factor.mT, half, upper=True)
+
+
+@offer("tl Tensor")
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of A = L · Lᵀ, or Lᵀ · L if `upper`."""
+    return cholesky_solve(eye(L.shape[-1], dtype=L.dtype, device=L.device).expand(L.shape), L, upper)
+
+
+@offer("tl Tensor")
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """The slices along `dim` whose p-norm exceeds `maxnorm`, shrunk to it."""
+    if maxnorm < 0:
+        raise ArgumentError(f"renorm: expected maxnorm >= 0, got {maxnorm}")
+    if input.ndim < 2:
+        raise ShapeError(f"renorm: expected at least 2 dims, got shape {tuple(input.shape)}")
+    at = normalize_dim(dim, input.ndim, "renorm")
+    others = [d for d in range(input.ndim) if d != at]
+    norms = apply(OPS["linalg_vector_norm"], input, p, others, True)
+    return input * (maxnorm / (norms + 1e-7)).where(norms > maxnorm, 1.0)
+
+
+offer_in_place("renorm_", renorm)
+
+
+@offer("tl F")
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm distances of all pairs of rows, (0, 1), (0, 2), ..., (1, 2), ...
+
+    Shapes:  (N, M) -> (N · (N - 1) / 2,)
+    """
+    if input.ndim != 2:
+        raise ShapeError(f"pdist: expected a matrix, got shape {tuple(input.shape)}")
+    if p < 0:
+        raise ArgumentError(f"pdist: expected p >= 0, got {p}")
+    first, second = triu_indices(len(input), len(input), 1, device=input.device)
+    return apply(OPS["linalg_vector_norm"], input[first] - input[second], p, -1)

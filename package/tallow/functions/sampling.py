@@ -171,6 +171,25 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return place(drawn, input.dtype, input.device, False)
 
 
+@offer("tl")
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers with the rates that the input holds, in its dtype."""
+    rates = input._host()
+    if not np.all(rates >= 0):
+        raise NumericError("poisson: expected rates >= 0")
+    return place(_source(generator).poisson(rates), _float_dtype("poisson", input.dtype), input.device, False)
+
+
+@offer("tl")
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """The successes of `count` trials that each succeed with probability `prob`, in count's dtype."""
+    trials, p = count._host(), prob._host()
+    if not (np.all(trials >= 0) and np.all((p >= 0) & (p <= 1))):
+        raise NumericError("binomial: expected counts >= 0 and 0 <= prob <= 1")
+    drawn = _source(generator).binomial(trials.astype(np.int64), p)
+    return place(drawn, _float_dtype("binomial", count.dtype), count.device, False)
+
+
 def _bernoulli(generator: Generator | None, shape: Shape, p: Any) -> HostArray:
     if not np.all((np.asarray(p) >= 0) & (np.asarray(p) <= 1)):
         raise NumericError("bernoulli: expected probabilities p with 0 <= p <= 1")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.ops.table import Result, op
+
+DEGREE = math.pi / 180
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float")
@@ -105,3 +109,15 @@ def hypot(input: Array, other: Array) -> Result:
     """sqrt(input² + other²), without overflow on the way."""
     value = array_module(input).hypot(input, other)
     return value, lambda g: (lambda: g * (input / value), lambda: g * (other / value))
+
+
+@op("tl tl_ Tensor Tensor_", dtypes="float")
+def deg2rad(input: Array) -> Result:
+    """Degrees as radians: input · π / 180."""
+    return input * DEGREE, lambda g: (g * DEGREE,)
+
+
+@op("tl tl_ Tensor Tensor_", dtypes="float")
+def rad2deg(input: Array) -> Result:
+    """Radians as degrees: input · 180 / π."""
+    return input * (1 / DEGREE), lambda g: (g * (1 / DEGREE),)

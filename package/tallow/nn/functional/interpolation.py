@@ -71,6 +71,34 @@ def interpolate(
     return apply(kinds.resample, input, taps)
 
 
+@offer("F")
+def upsample(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """The older name of `interpolate`."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@offer("F")
+def upsample_nearest(
+    input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
+) -> Tensor:
+    """`interpolate` to the nearest."""
+    return interpolate(input, size, scale_factor)
+
+
+@offer("F")
+def upsample_bilinear(
+    input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
+) -> Tensor:
+    """`interpolate`, bilinear with aligned corners."""
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
+
+
 def _each(name: str, value: Any, dims: int) -> list[Any]:
     values = list(value) if isinstance(value, tuple | list) else [value] * dims
     if len(values) != dims:

@@ -49,7 +49,7 @@ export async function boot({ site, app, modules, interrupts }, onStep) {
     const bridge = pyodide.pyimport("bridge");
     const demo = pyodide.pyimport("app").Demo();
     clock.lap("import");
-    return new Python(pyodide, bridge, demo, clock.laps);
+    return new Python(pyodide, interrupts, bridge, demo, clock.laps);
   } catch (error) {
     // The last line of a traceback says what happened.
     const details = String(error);
@@ -58,14 +58,16 @@ export async function boot({ site, app, modules, interrupts }, onStep) {
 }
 
 export class Python {
+  #interrupts;
   #pyodide;
   #bridge;
   #demo;
   /** @type {Started} */
   started;
 
-  /** @param {PyodideAPI} pyodide @param {any} bridge @param {any} demo @param {Record<string, number>} seconds */
-  constructor(pyodide, bridge, demo, seconds) {
+  /** @param {PyodideAPI} pyodide @param {Uint8Array | null} interrupts @param {any} bridge @param {any} demo @param {Record<string, number>} seconds */
+  constructor(pyodide, interrupts, bridge, demo, seconds) {
+    this.#interrupts = interrupts;
     this.#pyodide = pyodide;
     this.#bridge = bridge;
     this.#demo = demo;
@@ -128,6 +130,7 @@ export class Python {
   async invoke(method, keywords, emit) {
     const send = emit && ((/** @type {unknown} */ value) => emit(this.#plain(value)));
     const given = this.#pyodide.toPy(keywords);
+    this.#interrupts?.fill(0); // one that came too late for what it was to end is not meant for this call
     try {
       const result = this.#bridge.call(this.#demo, method, given, send);
       return this.#plain(await result);

@@ -1,0 +1,394 @@
+"""wasm_examples/console: a Python session in the page, in Chromium."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from support import places
+from tests.browser.conftest import START_MS
+
+PAGE = "wasm_examples/console/"
+ENDLESS = "print('begun')\nwhile True:\n    pass"
+
+
+class Console:
+    """What somebody at the page does and sees."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.prompt = page.get_by_test_id("prompt")
+        self.output = page.get_by_test_id("output")
+        self.status = page.get_by_test_id("status")
+        self.error = page.get_by_test_id("error")
+
+    def open(self, site: str, fragment: str = "") -> Console:
+        self.page.goto(f"{site}{PAGE}{fragment}")
+        expect(self.status).to_contain_text("Ready: tallow", timeout=START_MS)
+        return self
+
+    def start(self, code: str) -> Console:
+        self.prompt.fill(code)
+        self.page.get_by_test_id("run").click()
+        return self
+
+    def ready(self) -> Console:
+        expect(self.status).to_have_text("Ready.", timeout=START_MS)
+        return self
+
+    def run(self, code: str) -> str:
+        """What a cell writes below its code."""
+        self.page.get_by_test_id("clear").click()
+        self.start(code)
+        expect(self.output.locator(".given")).to_have_count(1)
+        self.ready()
+        return "".join(self.output.locator(".written").all_text_contents())
+
+    def click(self, button: str) -> Console:
+        self.page.get_by_test_id(button).click()
+        return self
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, site: str) -> Iterator[Page]:
+    """A page with a session, which the tests of this module share."""
+    context = browser.new_context()
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.set_default_timeout(START_MS)
+    Console(page).open(site)
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def console(opened: Page) -> Iterator[Console]:
+    """That page, idle and cleared; one that logs an error of its own fails the test."""
+    bugs: list[str] = []
+    note = lambda error: bugs.append(str(error))  # noqa: E731  named, to be removed again
+    opened.on("pageerror", note)
+    console = Console(opened)
+    console.run("pass")
+    console.click("clear").prompt.fill("")
+    yield console
+    opened.remove_listener("pageerror", note)
+    assert not bugs
+
+
+def test_values_and_prints_are_shown(console: Console) -> None:
+    assert console.run("1 + 1") == "2\n"
+    assert console.run("print('a'); print('b')") == "a\nb\n"
+    assert console.run("None") == ""
+    assert console.run("3;") == ""
+    assert console.run("x = 4\nx * x") == "16\n"
+    assert console.run("_ + 1") == "17\n"
+
+
+def test_tallow_is_imported(console: Console) -> None:
+    code = "x = tl.tensor([1.0, 2.0], requires_grad=True)\n(x**3).sum().backward()\nx.grad"
+    assert console.run(code) == "tensor([ 3., 12.])\n"
+    assert console.run("[nn.Linear(2, 2), F.relu, optim.SGD, np.pi][-1]") == "3.141592653589793\n"
+
+
+def test_blocks_go_on_until_an_empty_line(console: Console) -> None:
+    prompt = console.prompt
+    prompt.press_sequentially("def half(n):")
+    prompt.press("Enter")
+    expect(prompt).to_have_value("def half(n):\n    ")
+    prompt.press_sequentially("return n / 2")
+    prompt.press("Enter")
+    expect(prompt).to_have_value("def half(n):\n    return n / 2\n    ")
+    prompt.press("Enter")
+    expect(prompt).to_have_value("")
+    prompt.press_sequentially("half(5)")
+    prompt.press("Enter")
+    expect(console.output).to_contain_text(">>> def half(n):\n...     return n / 2\n")
+    expect(console.output).to_contain_text("2.5")
+
+
+@pytest.mark.parametrize("beginning", ["f(1,", "'''text", "x = [", "if x:", "@decorator", "1 + \\"])
+def test_incomplete_code_goes_on(console: Console, beginning: str) -> None:
+    console.prompt.fill(beginning)
+    console.prompt.press("Enter")
+    console.page.wait_for_timeout(300)
+    assert console.prompt.input_value().startswith(f"{beginning}\n")
+    expect(console.output).to_have_text("")
+
+
+def test_enter_in_the_middle_and_shift_enter_do_not_run(console: Console) -> None:
+    console.prompt.fill("a = 1")
+    console.prompt.press("Shift+Enter")
+    console.prompt.press_sequentially("a + 1")
+    expect(console.prompt).to_have_value("a = 1\na + 1")
+    console.prompt.press("Home")
+    console.prompt.press("Enter")
+    expect(console.prompt).to_have_value("a = 1\n\na + 1")
+    console.prompt.press("Control+Enter")
+    expect(console.output).to_contain_text("2")
+
+
+def test_keys_typed_before_python_answers_are_kept(console: Console) -> None:
+    console.prompt.press_sequentially("a = 20\nb = a + 1\nb * 2", delay=0)
+    console.prompt.press("Control+Enter")
+    expect(console.output).to_contain_text("42")
+
+
+def test_errors_show_where_and_the_session_goes_on(console: Console) -> None:
+    written = console.run("def broken():\n    return 1 / 0\nkept = 7\nbroken()")
+    assert written.startswith("Traceback (most recent call last):\n  File ")
+    assert "    return 1 / 0\n" in written
+    assert "app.py" not in written
+    expect(console.output.locator(".error b")).to_have_text("ZeroDivisionError: division by zero\n")
+    assert "SyntaxError" in console.run("1 +")
+    assert "mend: transpose" in console.run("tl.ones(2, 3) @ tl.ones(2, 3)")
+    assert "raise SystemExit" not in console.run("exit()")
+    assert console.run("kept") == "7\n"
+
+
+def test_await_works_at_the_prompt(console: Console) -> None:
+    assert console.run("import asyncio\nawait asyncio.sleep(0.01, 'slept')") == "'slept'\n"
+
+
+def test_input_says_that_nobody_can_answer(console: Console) -> None:
+    assert "input() has nobody to ask in a page" in console.run("input('name? ')")
+
+
+def test_classes_of_the_session_are_pickled(console: Console) -> None:
+    code = "import pickle\nclass A: n = 3\npickle.loads(pickle.dumps(A())).n"
+    assert console.run(code) == "3\n"
+
+
+# ---- output
+
+
+def test_prints_appear_while_the_code_runs_and_it_is_interrupted(console: Console) -> None:
+    console.run("survivor = 5")
+    console.start(ENDLESS)
+    expect(console.output).to_contain_text("begun")
+    expect(console.status).to_have_text("Running.")
+    console.click("interrupt").ready()
+    expect(console.output.locator(".error b")).to_contain_text("KeyboardInterrupt")
+    assert console.run("survivor") == "5\n"
+
+
+def test_control_c_interrupts(console: Console) -> None:
+    console.start(ENDLESS)
+    expect(console.output).to_contain_text("begun")
+    console.prompt.press("Control+c")
+    console.ready()
+    expect(console.output).to_contain_text("KeyboardInterrupt")
+
+
+def test_code_that_awaits_is_interrupted(console: Console) -> None:
+    console.start("import asyncio\nprint('begun')\nawait asyncio.sleep(1000)")
+    expect(console.output).to_contain_text("begun")
+    console.click("interrupt").ready()
+    expect(console.output).to_contain_text("KeyboardInterrupt")
+    assert console.run("6 * 7") == "42\n"
+
+
+def test_interrupt_with_nothing_running(console: Console) -> None:
+    console.click("interrupt")
+    expect(console.status).to_have_text("Nothing is running.")
+    assert console.run("1") == "1\n"
+
+
+def test_cells_that_wait_run_in_order_or_are_dropped_by_an_interrupt(console: Console) -> None:
+    console.start("import time; time.sleep(0.3)").start("'second'").start("'third'").ready()
+    expect(console.output).to_contain_text(re.compile("'second'.*'third'", re.DOTALL))
+    console.run("changed = False")
+    console.start(ENDLESS).start("changed = True")
+    expect(console.output).to_contain_text("begun")
+    console.click("interrupt").ready()
+    assert console.run("changed") == "False\n"
+
+
+def test_lines_are_overwritten_as_in_a_terminal(console: Console) -> None:
+    code = "for i in range(0, 101, 20):\n    print(f'\\r{i}% done', end='')\nprint('\\rAll')"
+    assert console.run(code) == "All% done\n"
+    code = "import sys\nfor i in (5, 10):\n    print(f'\\r{i}', end='', file=sys.stderr, flush=True)"
+    assert console.run(code) == "10"
+    expect(console.output.locator(".stderr")).to_have_text("10")
+
+
+def test_colours_of_terminals_are_left_out(console: Console) -> None:
+    assert console.run("print('\\x1b[1;31mred\\x1b[0m')") == "red\n"
+
+
+def test_long_output_is_shortened(console: Console) -> None:
+    written = console.run("for i in range(40_000): print(i)")
+    assert written.endswith("39998\n39999\n")
+    assert len(written) <= 110_000
+    expect(console.output).to_contain_text("Earlier output is not shown.")
+    assert "characters are left out" in console.run("'x' * 3_000_000")
+
+
+def test_flood_of_output_is_interrupted(console: Console) -> None:
+    console.start("while True:\n    print('flood')")
+    expect(console.output).to_contain_text("flood")
+    console.click("interrupt").ready()
+    assert console.run("'dry'") == "'dry'\n"
+
+
+def test_clear_leaves_a_running_cell_its_output(console: Console) -> None:
+    console.start("import time\nprint('before')\nfor i in range(30):\n    print(i); time.sleep(0.03)\nprint('after')")
+    expect(console.output).to_contain_text("before")
+    console.click("clear").ready()
+    expect(console.output).to_contain_text("after")
+    expect(console.output).not_to_contain_text("before")
+
+
+def test_output_is_copied_with_its_code(console: Console) -> None:
+    console.run("2 + 2")
+    console.click("copy")
+    expect(console.status).to_have_text("The output is copied.")
+    assert console.page.evaluate("navigator.clipboard.readText()") == ">>> 2 + 2\n4"
+
+
+# ---- the prompt
+
+
+def test_names_are_completed(console: Console) -> None:
+    prompt = console.prompt
+    offered = console.page.get_by_test_id("completions")
+    prompt.fill("y = nn.functional.cross_en")
+    prompt.press("Tab")
+    expect(prompt).to_have_value("y = nn.functional.cross_entropy(")
+    prompt.fill("F.soft")
+    prompt.press("Tab")
+    expect(offered).to_contain_text("softmax(")
+    expect(offered).to_contain_text("softplus(")
+    prompt.press_sequentially("ma")
+    expect(offered).to_be_hidden()
+    prompt.press("Tab")
+    expect(prompt).to_have_value("F.softmax(")
+    prompt.fill("no_such_name_")
+    prompt.press("Tab")
+    expect(prompt).to_have_value("no_such_name_")
+    prompt.fill("if x:\n")
+    prompt.press("Tab")
+    expect(prompt).to_have_value("if x:\n    ")
+    prompt.fill("")
+
+
+def test_history_comes_back(console: Console) -> None:
+    console.run("'first'")
+    console.run("for i in range(2):\n    i")
+    prompt = console.prompt
+    prompt.fill("draft")
+    prompt.press("ArrowUp")
+    expect(prompt).to_have_value("for i in range(2):\n    i")
+    prompt.press("ArrowUp")  # within the two lines
+    prompt.press("ArrowUp")
+    expect(prompt).to_have_value("'first'")
+    for _ in range(2):
+        prompt.press("ArrowDown")
+    prompt.press("ArrowDown")
+    expect(prompt).to_have_value("draft")
+
+
+def test_keyboard_leaves_the_prompt(console: Console) -> None:
+    console.prompt.focus()
+    console.prompt.press("Shift+Tab")
+    expect(console.prompt).not_to_be_focused()
+
+
+# ---- examples and links
+
+
+EXAMPLES = sorted(path.name for path in (places.ROOT / "wasm_examples" / "console" / "examples").glob("*.py"))
+
+
+def test_every_example_is_offered_and_runs(console: Console) -> None:
+    examples = console.page.get_by_test_id("example")
+    expect(examples).to_have_count(len(EXAMPLES))
+    for example in examples.all():
+        console.click("clear").prompt.fill("")
+        example.click()
+        expect(console.prompt).to_have_value(re.compile("^# "))
+        expect(console.output).to_have_text("")
+        console.click("run")
+        expect(console.output.locator(".given")).to_have_count(1)
+        console.ready()
+        expect(console.output.locator(".written").last).to_have_text(re.compile(r"\S"))
+        expect(console.output.locator(".error")).to_have_count(0)
+
+
+CODE = "print('50% & #1 + “ü”')\nfor i in range(2):\n    i"
+
+
+def test_link_carries_code_and_runs_nothing(page: Page, site: str) -> None:
+    console = Console(page).open(site, f"#code={quote(CODE)}")
+    expect(console.prompt).to_have_value(CODE)
+    expect(console.output).to_contain_text("came with the link")
+    expect(console.output.locator(".given")).to_have_count(0)
+
+
+def test_link_is_copied(console: Console, site: str) -> None:
+    console.prompt.fill(CODE)
+    console.click("share")
+    expect(console.status).to_contain_text("The link is copied")
+    link = console.page.evaluate("navigator.clipboard.readText()")
+    assert link.startswith(f"{site}{PAGE}#code=")
+    other = console.page.context.new_page()
+    other.goto(link)
+    expect(other.get_by_test_id("prompt")).to_have_value(CODE)
+    other.close()
+
+
+def test_damaged_link_says_so(page: Page, site: str) -> None:
+    page.goto(f"{site}{PAGE}#code=%E0%A4%A")
+    expect(Console(page).error).to_contain_text("damaged")
+
+
+# ---- when Python cannot be interrupted
+
+
+def test_code_that_does_not_answer_is_ended_by_a_restart(page: Page, site: str) -> None:
+    console = Console(page).open(site)
+    console.run("gone = 1")
+    console.start("print('begun')\nwhile True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass")
+    expect(console.output).to_contain_text("begun")
+    console.click("interrupt")
+    page.get_by_role("button", name="Restart Python").click()
+    expect(console.output).to_contain_text("its variables are gone")
+    expect(console.status).to_contain_text("Ready: tallow", timeout=START_MS)
+    assert "NameError" in console.run("gone")
+
+
+def test_page_that_is_not_isolated_restarts_python(page: Page, site: str) -> None:
+    def without_isolation(route: Any) -> None:
+        response = route.fetch()
+        headers = {name: value for name, value in response.headers.items() if not name.startswith("cross-origin")}
+        route.fulfill(response=response, headers=headers)
+
+    page.add_init_script("sessionStorage.setItem('tallow-isolation-tried', 'yes')")
+    page.route(f"{site}{PAGE}", without_isolation)
+    console = Console(page).open(site)
+    assert not page.evaluate("crossOriginIsolated")
+    console.start(ENDLESS)
+    expect(console.output).to_contain_text("begun")
+    console.click("interrupt")
+    expect(console.output).to_contain_text("not cross-origin isolated. Python was restarted")
+    expect(console.status).to_contain_text("Ready: tallow", timeout=START_MS)
+    assert console.run("1 + 1") == "2\n"
+
+
+def test_page_without_python_says_so(page: Page, site: str) -> None:
+    page.route("**/pyodide.mjs", lambda route: route.abort())
+    page.goto(site + PAGE)
+    expect(Console(page).error).to_contain_text("Python could not be loaded", timeout=START_MS)
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone_needs_no_sideways_scroll(browser: Browser, site: str, scheme: Any) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    page = context.new_page()
+    Console(page).open(site).run("print('x' * 500)")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    context.close()

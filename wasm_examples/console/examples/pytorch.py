@@ -1,0 +1,21 @@
+# Code written for PyTorch, unchanged but for the first two lines.
+import tallow.compat
+
+tallow.compat.install_torch()
+
+import torch  # noqa: E402  tallow from here on
+from torch import nn  # noqa: E402
+
+
+class Attention(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.qkv = nn.Linear(width, 3 * width)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+torch.manual_seed(0)
+Attention(8)(torch.randn(1, 3, 8))

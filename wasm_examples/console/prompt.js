@@ -1,0 +1,170 @@
+/** The field that code is typed into: continuation lines, indentation, history and completion. */
+
+// A link of a few thousand characters is still a link; this much is a program.
+const HISTORY_KEY = "tallow-console-history";
+const MAX_HISTORY = 200;
+const INDENT = "    ";
+
+/**
+ * @typedef {{
+ *   isComplete(code: string): Promise<boolean>,
+ *   complete(code: string): Promise<{ names: string[], start: number }>,
+ *   run(code: string): void,
+ * }} Interpreter
+ */
+
+export class Prompt {
+  #field;
+  #list;
+  #interpreter;
+  /** @type {string[]} */
+  #history = remembered();
+  #place = this.#history.length;
+  #draft = "";
+
+  /** @param {HTMLTextAreaElement} field @param {HTMLElement} list  for completions @param {Interpreter} interpreter */
+  constructor(field, list, interpreter) {
+    this.#field = field;
+    this.#list = list;
+    this.#interpreter = interpreter;
+    field.addEventListener("input", () => this.#changed());
+    field.addEventListener("keydown", (event) => this.#key(event));
+    this.#changed();
+  }
+
+  get code() {
+    return this.#field.value;
+  }
+
+  set code(text) {
+    this.#field.value = text;
+    this.#changed();
+  }
+
+  focus() {
+    this.#field.focus();
+  }
+
+  /** Run what is written, if anything is. */
+  submit() {
+    const code = this.code.trimEnd();
+    if (!code.trim()) return;
+    if (this.#history.at(-1) !== code) this.#history.push(code);
+    this.#history = this.#history.slice(-MAX_HISTORY);
+    remember(this.#history);
+    this.#place = this.#history.length;
+    this.code = "";
+    this.#interpreter.run(code);
+  }
+
+  /** What was run last. */
+  last() {
+    return this.#history.at(-1) ?? "";
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.isComposing) return;
+    const { selectionStart: start, selectionEnd: end, value } = this.#field;
+    if (event.key === "Enter") {
+      event.preventDefault();
+      if (event.ctrlKey || event.metaKey) return this.submit();
+      const typed = value;
+      this.#newLine();
+      // Python is asked whether the code is complete. Keys that come before its answer are part of the code.
+      const atEnd = !value.slice(end).trim();
+      if (!event.shiftKey && atEnd && typed.trim()) this.#runIfComplete(typed, this.code);
+    } else if (event.key === "Tab" && !event.shiftKey) {
+      event.preventDefault();
+      if (/(^|\n)[ \t]*$/.test(value.slice(0, start))) this.#insert(INDENT);
+      else this.#complete();
+    } else if (event.key === "ArrowUp" && !value.slice(0, start).includes("\n")) {
+      if (this.#recall(-1)) event.preventDefault();
+    } else if (event.key === "ArrowDown" && !value.slice(end).includes("\n")) {
+      if (this.#recall(1)) event.preventDefault();
+    } else if (event.key === "Escape") this.#offer([]);
+  }
+
+  /** Another line, as deep as this one, or deeper after a colon. */
+  #newLine() {
+    const { selectionStart: start, value } = this.#field;
+    const line = value.slice(value.lastIndexOf("\n", start - 1) + 1, start);
+    const depth = /^[ \t]*/.exec(line)?.[0] ?? "";
+    this.#insert(`\n${depth}${/:\s*(#.*)?$/.test(line) ? INDENT : ""}`);
+  }
+
+  /** @param {string} code @param {string} shown  the field's content as long as nothing else is typed */
+  async #runIfComplete(code, shown) {
+    if (!(await this.#interpreter.isComplete(code)) || this.code !== shown) return;
+    this.code = code;
+    this.submit();
+  }
+
+  /** @param {string} text */
+  #insert(text) {
+    const { selectionStart: start, selectionEnd: end } = this.#field;
+    this.#field.setRangeText(text, start, end, "end");
+    this.#changed();
+  }
+
+  async #complete() {
+    const { selectionStart: at, value } = this.#field;
+    const before = value.slice(0, at);
+    const { names, start } = await this.#interpreter.complete(before);
+    if (this.code !== value) return; // more was typed since
+    const word = before.slice(start);
+    const common = names.reduce(commonStart, names[0] ?? "");
+    if (common.length > word.length) this.#insert(common.slice(word.length));
+    this.#offer(names.length > 1 ? names : []);
+  }
+
+  /** @param {string[]} names */
+  #offer(names) {
+    this.#list.hidden = names.length === 0;
+    this.#list.replaceChildren(
+      ...names.map((name) => Object.assign(document.createElement("li"), { textContent: name.split(".").pop() })),
+    );
+  }
+
+  /** @param {number} by @returns {boolean} whether there was something */
+  #recall(by) {
+    const place = this.#place + by;
+    if (place < 0 || place > this.#history.length) return false;
+    if (this.#place === this.#history.length) this.#draft = this.code;
+    this.#place = place;
+    this.code = this.#history[place] ?? this.#draft;
+    this.#field.setSelectionRange(this.code.length, this.code.length);
+    return true;
+  }
+
+  /** The field is as high as its text, and completions are for what it was. */
+  #changed() {
+    this.#offer([]);
+    this.#field.rows = this.code.split("\n").length;
+  }
+}
+
+/** @param {string} one @param {string} other */
+function commonStart(one, other) {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length++;
+  return one.slice(0, length);
+}
+
+/** @returns {string[]} */
+function remembered() {
+  try {
+    return JSON.parse(sessionStorage.getItem(HISTORY_KEY) ?? "[]");
+  } catch {
+    return []; // storage may be forbidden, and history is a convenience
+  }
+}
+
+/** @param {string[]} history */
+function remember(history) {
+  try {
+    sessionStorage.setItem(HISTORY_KEY, JSON.stringify(history));
+  } catch {
+    // as above
+  }
+}

@@ -422,3 +422,65 @@ def test_nan_goes_on_as_in_keras() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isnan(fit(classifier(), X * np.nan, LABELS, epochs=2)["loss"]).all()
+
+
+def test_metrics_of_a_model_can_be_updated_one_by_one() -> None:
+    """The loop over `self.metrics` in a train step of one's own."""
+
+    class Own(Line):
+        def train_step(self, data: Any) -> dict[str, Any]:
+            x, y, _ = data
+            self.zero_grad()
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(y=y, y_pred=y_pred)
+            loss.backward()
+            self.optimizer.step()
+            for metric in self.metrics:
+                if metric.name == "loss":
+                    metric.update_state(loss)
+                else:
+                    metric.update_state(y, y_pred)
+            return {metric.name: metric.result() for metric in self.metrics if metric.name == "loss"} | (
+                self.get_metrics_result()
+            )
+
+    model = Own()
+    model.compile("sgd", "mse", metrics=["mae", keras.metrics.MeanSquaredError])
+    history = fit(model, X[:, :1], 2 * X[:, 0], batch_size=50)
+    assert set(history) == {"loss", "mae", "mean_squared_error"}
+    assert history["loss"] == pytest.approx(history["mean_squared_error"], rel=1e-6)
+    assert model.metrics_names == ["loss", "compile_metrics"]
+
+
+def test_a_model_without_a_loss_can_be_measured() -> None:
+    model = Line()
+    model.compile(metrics=["mae"])
+    assert model.evaluate(X[:, :1], X[:, 0], verbose=0, return_dict=True).keys() == {"loss", "mae"}
+
+
+def test_two_optimizers_as_in_a_gan() -> None:
+    class Both(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.other = layers.Dense(1), layers.Dense(1)
+
+        def compile(self, one: Any, other: Any) -> None:  # type: ignore[override]
+            super().compile()
+            self.optimizers = (one, other)
+
+        def call(self, x: Any) -> Any:
+            return self.one(x) + self.other(x)
+
+        def train_step(self, data: Any) -> dict[str, Any]:
+            x, y, _ = data
+            for optimizer, layer in zip(self.optimizers, (self.one, self.other), strict=True):
+                self.zero_grad()
+                loss = (self(x, training=True)[:, 0] - y).square().mean()
+                loss.backward()
+                optimizer.apply([weight.grad for weight in layer.trainable_weights], layer.trainable_weights)
+            return {"loss": loss}
+
+    model = Both()
+    model.compile(keras.optimizers.SGD(0.1), keras.optimizers.Adam(0.05))
+    history = fit(model, X, X @ np.ones(4), epochs=8)
+    assert history["loss"][-1] < 0.1 * history["loss"][0]

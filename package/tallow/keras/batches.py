@@ -87,14 +87,19 @@ class IterableBatches:
         for item in begun:
             yield self._batch(item)
 
-    def first(self) -> Batch | None:
-        """The batch that comes next, which still comes; None if there is none."""
+    def first(self) -> Batch:
+        """The batch that comes next, which still comes.
+
+        Raises:  ArgumentError if there is none
+        """
         if not self._ahead:
             self._begun = iter(self._source)
             for item in self._begun:
                 self._ahead.append(self._batch(item))
                 break
-        return self._ahead[0] if self._ahead else None
+            else:
+                raise _nothing()
+        return self._ahead[0]
 
     def _batch(self, item: Any) -> Batch:
         x, y, sample_weight = as_arrays(*unpack_x_y_sample_weight(item))

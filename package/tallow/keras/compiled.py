@@ -10,7 +10,7 @@ from tallow.keras import losses, metrics
 from tallow.keras.layers.layer import masks_of, set_masks
 from tallow.keras.losses import Loss, LossFunctionWrapper
 from tallow.keras.metrics import Mean, MeanMetricWrapper, Metric
-from tallow.keras.structure import flatten
+from tallow.keras.structure import flatten, map_structure
 from tallow.tensor import Tensor
 
 
@@ -77,15 +77,12 @@ class CompiledLoss:
     """
 
     def __init__(self, loss: Any, loss_weights: Any, output_names: Sequence[str] | None) -> None:
-        self._given = loss
+        self._given = map_structure(_resolved_loss, loss)  # a wrong name is an error in compile() already
         self._weights = loss_weights
         self._names = output_names
         self._losses: list[Loss | None] | None = None
         self._factors: list[float | None] = []
         self.metrics: list[Metric] = []
-        for identifier in flatten(loss):
-            if not _is_short_for(identifier, "crossentropy", "ce"):
-                losses.get(identifier)  # a wrong name is an error in compile() already
 
     def __call__(self, y: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
         every = outputs(y, y_pred, sample_weight, self._names)
@@ -114,7 +111,8 @@ class CompiledLoss:
     def _match(self, every: list[Output]) -> list[Loss | None]:
         order = [output.name for output in every]
         given = self._given if isinstance(self._given, list | tuple | dict) else [self._given] * len(order)
-        matched = [_loss(*row) for row in zip(_one_each(given, order, "loss"), every, strict=True)]
+        each = zip(_one_each(given, order, "loss"), every, strict=True)
+        matched = [_resolved_loss(_variant(loss, output)) if isinstance(loss, str) else loss for loss, output in each]
         weights = self._weights
         self._factors = _one_each([weights] if isinstance(weights, int | float) else weights, order, "loss_weights")
         if sum(loss is not None for loss in matched) > 1:
@@ -122,28 +120,26 @@ class CompiledLoss:
         return matched
 
 
-def _loss(identifier: Any, output: Output) -> Loss | None:
-    if _is_short_for(identifier, "crossentropy", "ce"):
-        identifier = _variant(
-            output, "binary_crossentropy", "sparse_categorical_crossentropy", "categorical_crossentropy"
-        )
+def _resolved_loss(identifier: Any) -> Any:
+    """The loss; a name that stands for several waits for the shapes."""
+    if _is_short(identifier, "crossentropy", "ce"):
+        return identifier
     found = losses.get(identifier)
     return found if found is None or isinstance(found, Loss) else LossFunctionWrapper(found)
 
 
 class CompiledMetrics:
-    """The metrics of all outputs; those of one output among several have its name in front."""
+    """The metrics of all outputs, as one whose result is a dict; those of one among several have its name in front."""
+
+    name = "compile_metrics"
 
     def __init__(self, given: Any, weighted: Any, output_names: Sequence[str] | None) -> None:
         for what, part in (("metrics", given), ("weighted_metrics", weighted)):
             if part is not None and not isinstance(part, list | tuple | dict):
                 raise ArgumentTypeError(f"{what} must be a list or a dict, not {part!r}", mend=f"{what}=[{part!r}]")
-        self._given = (given, weighted)
+        self._given = tuple(map_structure(_resolved_metric, part) for part in (given, weighted))
         self._names = output_names
         self._matched: list[tuple[str, Metric, int, bool]] | None = None  # name, metric, output, takes weights
-        for identifier in [*flatten(given or []), *flatten(weighted or [])]:
-            if identifier is not None and not _is_short_for(identifier, *SHORT):
-                metrics.get(identifier)  # a wrong name is an error in compile() already
 
     @property
     def metrics(self) -> list[Metric]:
@@ -158,6 +154,10 @@ class CompiledMetrics:
             y_pred = output.y_pred.detach()
             set_masks(y_pred, masks_of(output.y_pred))
             metric.update_state(output.y_true, y_pred, sample_weight=output.sample_weight if takes_weights else None)
+
+    def reset_state(self) -> None:
+        for metric in self.metrics:
+            metric.reset_state()
 
     def result(self) -> dict[str, Any]:
         results: dict[str, Any] = {}
@@ -177,7 +177,9 @@ class CompiledMetrics:
                 for identifier in flatten(identifiers):
                     if identifier is None:
                         continue
-                    metric = _metric(identifier, output)
+                    metric = (
+                        _named(_variant(identifier, output), identifier) if isinstance(identifier, str) else identifier
+                    )
                     name = metric.name if len(order) == 1 else f"{output.name}_{metric.name}"
                     if name in taken and takes_weights:
                         name = f"weighted_{name}"
@@ -194,32 +196,35 @@ def _free(name: str, taken: set[str]) -> str:
     return free
 
 
-SHORT = {
-    "accuracy": ("binary_accuracy", "sparse_categorical_accuracy", "categorical_accuracy"),
-    "acc": ("binary_accuracy", "sparse_categorical_accuracy", "categorical_accuracy"),
-    "crossentropy": ("binary_crossentropy", "sparse_categorical_crossentropy", "categorical_crossentropy"),
-    "ce": ("binary_crossentropy", "sparse_categorical_crossentropy", "categorical_crossentropy"),
-}
+# Names that stand for one of three metrics: of one unit; of an index among several; of a target for each unit.
+ACCURACY = ("binary_accuracy", "sparse_categorical_accuracy", "categorical_accuracy")
+CROSSENTROPY = ("binary_crossentropy", "sparse_categorical_crossentropy", "categorical_crossentropy")
+SHORT = {"accuracy": ACCURACY, "acc": ACCURACY, "crossentropy": CROSSENTROPY, "ce": CROSSENTROPY}
 
 
-def _metric(identifier: Any, output: Output) -> Metric:
-    name = identifier if isinstance(identifier, str) else None
-    if _is_short_for(identifier, *SHORT):
-        identifier = _variant(output, *SHORT[identifier.lower()])
+def _resolved_metric(identifier: Any) -> Metric | str | None:
+    """The metric, named as it was asked for; a name that stands for several waits for the shapes."""
+    if identifier is None or _is_short(identifier, *SHORT):
+        return identifier
+    if isinstance(identifier, str):
+        return _named(identifier, identifier)
     found = metrics.get(identifier)
-    if not isinstance(found, Metric):
-        return MeanMetricWrapper(found, name or getattr(found, "__name__", type(found).__name__))
-    if name is not None:
-        found.name = name
-    return found
+    return found if isinstance(found, Metric) else MeanMetricWrapper(found, getattr(found, "__name__", "metric"))
 
 
-def _is_short_for(identifier: Any, *names: str) -> bool:
+def _named(identifier: str, name: str) -> Metric:
+    metric: Metric = metrics.get(identifier)
+    metric.name = name
+    return metric
+
+
+def _is_short(identifier: Any, *names: str) -> bool:
     return isinstance(identifier, str) and identifier.lower() in names
 
 
-def _variant(output: Output, binary: str, sparse: str, categorical: str) -> str:
-    """Which of the three the shapes ask for: one unit; an index for several units; one target for each unit."""
+def _variant(short: str, output: Output) -> str:
+    """Which of the three the shapes ask for."""
+    binary, sparse, categorical = SHORT[short.lower()]
     y_true, y_pred = output.y_true, output.y_pred
     if y_true is None:
         raise ArgumentError("there are no targets to compare the output with", mend="pass y, or batches of (x, y)")

@@ -1,33 +1,23 @@
-"""compile, fit, evaluate and predict: the part of a Keras model that trains it."""
+"""fit, evaluate and predict: the part of a Keras model that trains it."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tallow as tl
-from tallow.errors import ArgumentError, GraphError
-from tallow.keras import losses, optimizers
+from tallow.errors import GraphError
 from tallow.keras.batches import Batch, Epochs, as_arrays, as_tensor, batches, class_weights, split
 from tallow.keras.batches import unpack_x_y_sample_weight as unpack
 from tallow.keras.callbacks import CallbackList, History, ProgbarLogger
 from tallow.keras.callbacks.callback import as_numbers
-from tallow.keras.compiled import CompiledLoss, CompiledMetrics
-from tallow.keras.metrics import Mean, Metric
-from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
-from tallow.keras.structure import flatten, map_structure
+from tallow.keras.steps import Logs, Steps
+from tallow.keras.structure import map_structure
 from tallow.tensor import Tensor
 
-if TYPE_CHECKING:
-    from tallow.nn import Module as Mixed
-else:
-    Mixed = object  # it is mixed in before a Module
 
-Logs = dict[str, Any]
-
-
-class Trainer(Mixed):
+class Trainer(Steps):
     """Training for a module, which is mixed in before it: `class Model(Trainer, nn.Module)`.
 
     Attributes:
@@ -36,178 +26,12 @@ class Trainer(Mixed):
         history: the `History` of the last `fit`.
     """
 
-    optimizer: Any = None
-    loss: Any = None
-    compiled = False
     stop_training = False
     stop_evaluating = False
     stop_predicting = False
     resume_epoch: int | None = None
     history: History | None = None
-    _compiled_loss: CompiledLoss | None = None
-    _compiled_metrics: CompiledMetrics | None = None
-    _loss_tracker: Mean | None = None
     _model_device: Any = None
-    _compile_arguments: dict[str, Any]
-
-    def compile(
-        self,
-        optimizer: Any = "rmsprop",
-        loss: Any = None,
-        loss_weights: Any = None,
-        metrics: Any = None,
-        weighted_metrics: Any = None,
-        run_eagerly: bool = False,
-        steps_per_execution: int = 1,
-        jit_compile: bool | str = "auto",
-        auto_scale_loss: bool = True,
-    ) -> None:
-        """Say how to train.
-
-        Args:
-            optimizer: a name, an optimizer of `keras.optimizers`, or one of `tallow.optim` (or its class).
-            loss: a name, a `Loss`, or a function of (y_true, y_pred); for several outputs a list, or a dict by name.
-            loss_weights: what each output's loss is multiplied with before they are added.
-            metrics, weighted_metrics: lists of names, `Metric`s or functions; the latter heed sample weights. For
-                several outputs a list of lists, or a dict by name. "accuracy" is the kind that the shapes ask for.
-            run_eagerly, steps_per_execution, jit_compile, auto_scale_loss: taken for Keras's sake, and change nothing:
-                there is no graph to compile, and no dtype policy that needs the loss scaled.
-
-        Raises:  ArgumentError for a name that nothing has, ArgumentTypeError for what is no optimizer, loss or metric
-        """
-        names = getattr(self, "output_names", None)
-        self._compiled_loss = None if loss is None else CompiledLoss(loss, loss_weights, names)
-        wanted = metrics is not None or weighted_metrics is not None
-        self._compiled_metrics = CompiledMetrics(metrics, weighted_metrics, names) if wanted else None
-        self.optimizer = optimizers.get(optimizer)
-        self.loss = loss
-        self._loss_tracker = Mean("loss")
-        self._compile_arguments = {
-            "loss": loss,
-            "loss_weights": loss_weights,
-            "metrics": metrics,
-            "weighted_metrics": weighted_metrics,
-        }
-        self.compiled = True
-
-    def get_compile_config(self) -> dict[str, Any] | None:
-        """What `compile` was given, as plain values, but for functions of one's own. None before `compile`."""
-        if not self.compiled:
-            return None
-        arguments = {name: map_structure(_by_name, value) for name, value in self._compile_arguments.items()}
-        return serialize_keras_object({"optimizer": self.optimizer} | arguments)
-
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        """`compile` with what `get_compile_config` returned.
-
-        Raises:  ArgumentError for a class or a function that is not known
-        """
-        self.compile(**deserialize_keras_object(config))
-        if self.optimizer is not None and (params := self._to_be_learned()):
-            self.optimizer.build(params)
-
-    # ------------------------------------------------------------------------------------------ steps, to be overridden
-
-    def train_step(self, data: Any) -> Logs:
-        """Learn from one batch, x, (x, y) or (x, y, sample_weight), and return the metrics so far.
-
-        One of your own makes the loss, calls `backward` on it and `self.optimizer.step()`:
-
-            def train_step(self, data):
-                x, y = data
-                self.zero_grad()
-                loss = self.compute_loss(y=y, y_pred=self(x, training=True))
-                loss.backward()
-                self.optimizer.step()
-                return {"loss": loss}
-        """
-        x, y, sample_weight = unpack(data)
-        self.zero_grad()
-        y_pred = self(x, training=True)
-        loss = self.compute_loss(x, y, y_pred, sample_weight, training=True)
-        self._track(loss, x)
-        self.optimizer.scale_loss(loss).backward()
-        self.optimizer.step()
-        return self.compute_metrics(x, y, y_pred, sample_weight)
-
-    def test_step(self, data: Any) -> Logs:
-        """Measure one batch, and return the metrics so far."""
-        x, y, sample_weight = unpack(data)
-        y_pred = self(x, training=False)
-        if self._compiled_loss is not None or self._extra_losses():
-            self._track(self.compute_loss(x, y, y_pred, sample_weight, training=False), x)
-        return self.compute_metrics(x, y, y_pred, sample_weight)
-
-    def predict_step(self, data: Any) -> Any:
-        """The output for one batch."""
-        return self(unpack(data)[0], training=False)
-
-    def compute_loss(
-        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
-    ) -> Tensor:
-        """The losses of the outputs, and those that layers add: regularizers and `add_loss`.
-
-        Raises:  ArgumentError if there is no loss
-        """
-        extra = self._extra_losses()
-        if self._compiled_loss is None and not extra:
-            raise ArgumentError("there is no loss to train with", mend='name one: model.compile(loss="mse")')
-        parts = [] if self._compiled_loss is None else [self._compiled_loss(y, y_pred, sample_weight)]
-        parts += [part.sum() for part in extra]
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        return total
-
-    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Logs:
-        """Take a batch into the metrics, and return them all."""
-        if self._compiled_metrics is not None:
-            with tl.no_grad():
-                self._compiled_metrics.update_state(y, y_pred, sample_weight)
-        return self.get_metrics_result()
-
-    def get_metrics_result(self) -> Logs:
-        """The metrics so far, by name."""
-        compiled = self._compiled_metrics
-        belongs = {id(metric) for metric in compiled.metrics} if compiled is not None else set()
-        results: Logs = {}
-        for metric in self.metrics:
-            if id(metric) not in belongs:
-                value = metric.result()
-                results.update(value if isinstance(value, dict) else {metric.name: value})
-        if compiled is not None:
-            results.update(compiled.result())
-        return results
-
-    def _extra_losses(self) -> list[Tensor]:
-        return list(getattr(self, "losses", ()))
-
-    def _track(self, loss: Tensor, x: Any) -> None:
-        if self._loss_tracker is not None:
-            rows = next(len(leaf) for leaf in flatten(x) if leaf is not None)
-            self._loss_tracker.update_state(loss, sample_weight=rows)
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """The mean loss, those given to `compile`, and those that are attributes of the model."""
-        found: list[Metric] = [] if self._loss_tracker is None else [self._loss_tracker]
-        if self._compiled_metrics is not None:
-            found += self._compiled_metrics.metrics
-        if self._compiled_loss is not None:
-            found += self._compiled_loss.metrics
-        return found + [
-            value for name, value in vars(self).items() if isinstance(value, Metric) and name != "_loss_tracker"
-        ]
-
-    @property
-    def metrics_names(self) -> list[str]:
-        return [metric.name for metric in self.metrics]
-
-    def reset_metrics(self) -> None:
-        for metric in self.metrics:
-            metric.reset_state()
-
-    # ------------------------------------------------------------------------------------------------------------ loops
 
     def fit(
         self,
@@ -277,8 +101,8 @@ class Trainer(Mixed):
                 listeners.on_epoch_end(epoch, logs)
                 if self.stop_training:
                     break
-            if epochs > begin:
-                self.optimizer.finalize_variable_values(self._to_be_learned())
+            if epochs > begin and self.optimizer is not None:
+                self.optimizer.finalize_variable_values(())
             listeners.on_train_end(logs)
         assert self.history is not None
         return self.history
@@ -405,14 +229,14 @@ class Trainer(Mixed):
         with tl.no_grad():
             yield
 
-    def _prepare(self, first: Batch | None, training: bool = True) -> None:
+    def _prepare(self, first: Batch, training: bool = True) -> None:
         """Make what can be made only when the first batch is seen: weights, and the optimizer's state."""
         build = getattr(self, "_ensure_built", None)
-        if build is not None and first is not None:
+        if build is not None:
             build(first[0])
         self._model_device = next((param.device for param in self.parameters()), None)
         if training:
-            self.optimizer.build(self._to_be_learned())
+            self._build_optimizer()
 
     def _beside_model(self, data: Batch) -> Batch:
         """The batch on the device of the model's parameters."""
@@ -422,9 +246,6 @@ class Trainer(Mixed):
             return tensor if tensor is None or device is None or tensor.device == device else tensor.to(device)
 
         return map_structure(moved, data)
-
-    def _to_be_learned(self) -> list[Tensor]:
-        return [param for param in self.parameters() if param.requires_grad]
 
     def _validation_batches(self, data: Any, batch_size: int | None, steps: int | None) -> Any:
         if isinstance(data, tuple | list):
@@ -472,12 +293,6 @@ def _one_batch(x: Any, y: Any = None, sample_weight: Any = None, class_weight: A
     if class_weight is not None:
         sample_weight = class_weights(y, class_weight)
     return map_structure(as_tensor, (x, y, sample_weight))
-
-
-def _by_name(identifier: Any) -> Any:
-    """The name of a function that Keras has; anything else as it is."""
-    name = getattr(identifier, "__name__", "")
-    return name if name and losses.FUNCTIONS.get(name) is identifier else identifier
 
 
 def _is_due(epoch: int, frequency: int | Container[int]) -> bool:

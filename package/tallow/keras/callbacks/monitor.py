@@ -53,7 +53,8 @@ class MonitorCallback(Callback):
         name = self.monitor.removeprefix("val_")
         if name == "loss" or name.endswith("_loss"):
             return -1
-        for metric in getattr(self.model, "metrics", ()):
+        found = getattr(self.model, "metrics", ())
+        for metric in (single for each in found for single in getattr(each, "metrics", [each])):
             if name == metric.name or name.endswith(f"_{metric.name}"):
                 direction = getattr(metric, "direction", None)
                 if direction is not None:

@@ -125,7 +125,10 @@ class Optimizer:
 
     def _params(self) -> list[Tensor]:
         if self.inner is None:
-            raise GraphError("the optimizer has no parameters yet", mend="call optimizer.build(model.parameters())")
+            raise GraphError(
+                "the optimizer has no parameters",
+                mend="does the model have any that are trainable? Outside of fit, call optimizer.build(parameters)",
+            )
         return [param for group in self.inner.param_groups for param in group["params"]]
 
     def exclude_from_weight_decay(self, var_list: Iterable[Tensor]) -> None:

@@ -1,0 +1,202 @@
+"""What a model does with one batch, and what `compile` tells it to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import tallow as tl
+from tallow.errors import ArgumentError
+from tallow.keras import losses, optimizers
+from tallow.keras.batches import unpack_x_y_sample_weight as unpack
+from tallow.keras.compiled import CompiledLoss, CompiledMetrics
+from tallow.keras.metrics import Mean, Metric
+from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
+from tallow.keras.structure import flatten, map_structure
+from tallow.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tallow.nn import Module as Mixed
+else:
+    Mixed = object  # it is mixed in before a Module
+
+Logs = dict[str, Any]
+
+
+class Steps(Mixed):
+    """Learning from a batch and measuring one; `Trainer` does it for all of them. A model may override the steps."""
+
+    optimizer: Any = None
+    loss: Any = None
+    compiled = False
+    _compiled_loss: CompiledLoss | None = None
+    _compiled_metrics: CompiledMetrics | None = None
+    _loss_tracker: Mean | None = None
+    _compile_arguments: dict[str, Any]
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        loss_weights: Any = None,
+        metrics: Any = None,
+        weighted_metrics: Any = None,
+        run_eagerly: bool = False,
+        steps_per_execution: int = 1,
+        jit_compile: bool | str = "auto",
+        auto_scale_loss: bool = True,
+    ) -> None:
+        """Say how to train.
+
+        Args:
+            optimizer: a name, an optimizer of `keras.optimizers`, or one of `tallow.optim` (or its class).
+            loss: a name, a `Loss`, or a function of (y_true, y_pred); for several outputs a list, or a dict by name.
+            loss_weights: what each output's loss is multiplied with before they are added.
+            metrics, weighted_metrics: lists of names, `Metric`s or functions; the latter heed sample weights. For
+                several outputs a list of lists, or a dict by name. "accuracy" is the kind that the shapes ask for.
+            run_eagerly, steps_per_execution, jit_compile, auto_scale_loss: taken for Keras's sake, and change nothing:
+                there is no graph to compile, and no dtype policy that needs the loss scaled.
+
+        Raises:  ArgumentError for a name that nothing has, ArgumentTypeError for what is no optimizer, loss or metric
+        """
+        names = getattr(self, "output_names", None)
+        self._compiled_loss = None if loss is None else CompiledLoss(loss, loss_weights, names)
+        wanted = metrics is not None or weighted_metrics is not None
+        self._compiled_metrics = CompiledMetrics(metrics, weighted_metrics, names) if wanted else None
+        self.optimizer = optimizers.get(optimizer)
+        self.loss = loss
+        self._loss_tracker = Mean("loss")
+        self._compile_arguments = {
+            "loss": loss,
+            "loss_weights": loss_weights,
+            "metrics": metrics,
+            "weighted_metrics": weighted_metrics,
+        }
+        self.compiled = True
+
+    def get_compile_config(self) -> dict[str, Any] | None:
+        """What `compile` was given, as plain values, but for functions of one's own. None before `compile`."""
+        if not self.compiled:
+            return None
+        arguments = {name: map_structure(_by_name, value) for name, value in self._compile_arguments.items()}
+        return serialize_keras_object({"optimizer": self.optimizer} | arguments)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """`compile` with what `get_compile_config` returned.
+
+        Raises:  ArgumentError for a class or a function that is not known
+        """
+        self.compile(**deserialize_keras_object(config))
+        self._build_optimizer()
+
+    def _build_optimizer(self) -> None:
+        learned = [param for param in self.parameters() if param.requires_grad]
+        if self.optimizer is not None and learned:
+            self.optimizer.build(learned)
+
+    # ------------------------------------------------------------------------------------------ steps, to be overridden
+
+    def train_step(self, data: Any) -> Logs:
+        """Learn from one batch, x, (x, y) or (x, y, sample_weight), and return the metrics so far.
+
+        One of your own makes the loss, calls `backward` on it and `self.optimizer.step()`:
+
+            def train_step(self, data):
+                x, y = data
+                self.zero_grad()
+                loss = self.compute_loss(y=y, y_pred=self(x, training=True))
+                loss.backward()
+                self.optimizer.step()
+                return {"loss": loss}
+        """
+        x, y, sample_weight = unpack(data)
+        self.zero_grad()
+        y_pred = self(x, training=True)
+        loss = self.compute_loss(x, y, y_pred, sample_weight, training=True)
+        self._track(loss, x)
+        self.optimizer.scale_loss(loss).backward()
+        self.optimizer.step()
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def test_step(self, data: Any) -> Logs:
+        """Measure one batch, and return the metrics so far."""
+        x, y, sample_weight = unpack(data)
+        y_pred = self(x, training=False)
+        loss = self.compute_loss(x, y, y_pred, sample_weight, training=False)
+        if loss is not None:
+            self._track(loss, x)
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def predict_step(self, data: Any) -> Any:
+        """The output for one batch."""
+        return self(unpack(data)[0], training=False)
+
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> Any:
+        """The losses of the outputs, and those that layers add: regularizers and `add_loss`.
+
+        Returns: a tensor; None if there is no loss, and none is needed because `training` is False.
+
+        Raises:  ArgumentError if there is no loss to train with
+        """
+        parts = [part.sum() for part in getattr(self, "losses", ())]
+        if self._compiled_loss is not None:
+            parts.insert(0, self._compiled_loss(y, y_pred, sample_weight))
+        if not parts:
+            if training:
+                raise ArgumentError("there is no loss to train with", mend='name one: model.compile(loss="mse")')
+            return None
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Logs:
+        """Take a batch into the metrics, and return them all."""
+        if self._compiled_metrics is not None:
+            with tl.no_grad():
+                self._compiled_metrics.update_state(y, y_pred, sample_weight)
+        return self.get_metrics_result()
+
+    def get_metrics_result(self) -> Logs:
+        """The metrics so far, by name."""
+        results: Logs = {}
+        for metric in self.metrics:
+            value = metric.result()
+            results.update(value if isinstance(value, dict) else {metric.name: value})
+        return results
+
+    def _track(self, loss: Tensor, x: Any) -> None:
+        if self._loss_tracker is not None:
+            rows = next(len(leaf) for leaf in flatten(x) if leaf is not None)
+            self._loss_tracker.update_state(loss, sample_weight=rows)
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The mean loss, those given to `compile` as one, and those that are attributes of the model.
+
+        All have `update_state`, `result` and `reset_state`; the one of `compile` is called "compile_metrics", and its
+        result is a dict.
+        """
+        found: list[Any] = [] if self._loss_tracker is None else [self._loss_tracker]
+        if self._compiled_metrics is not None:
+            found.append(self._compiled_metrics)
+        if self._compiled_loss is not None:
+            found += self._compiled_loss.metrics
+        return found + [
+            value for name, value in vars(self).items() if isinstance(value, Metric) and name != "_loss_tracker"
+        ]
+
+    @property
+    def metrics_names(self) -> list[str]:
+        return [metric.name for metric in self.metrics]
+
+    def reset_metrics(self) -> None:
+        for metric in self.metrics:
+            metric.reset_state()
+
+
+def _by_name(identifier: Any) -> Any:
+    """The name of a function that Keras has; anything else as it is."""
+    name = getattr(identifier, "__name__", "")
+    return name if name and losses.FUNCTIONS.get(name) is identifier else identifier

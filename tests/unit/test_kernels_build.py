@@ -21,8 +21,19 @@ KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or
 ALL = [
     *("adam_step", "attention", "attention_backward", "attention_decode"),
     *("convolution", "convolution_dw", "convolution_dx", "decode_block"),
-    *("gelu", "gelu_backward", "layer_norm", "layer_norm_backward", "linear", "max_pool", "max_pool_backward"),
-    *("rms_norm", "rotary", "sgd_step", "silu", "silu_mul", "softmax"),
+    *("gelu", "gelu_backward", "layer_norm", "layer_norm_backward", "linear"),
+    *(
+        "lstm",
+        "lstm_backward",
+        "max_pool",
+        "max_pool_backward",
+        "rms_norm",
+        "rotary",
+        "sgd_step",
+        "silu",
+        "silu_mul",
+        "softmax",
+    ),
 ]
 
 # Every element kernel on arrays whose last byte is the last of its page, the next page being forbidden: a kernel that
@@ -74,6 +85,11 @@ for n in (*range(1, 20), 33, 100):
     fn["max_pool_backward"](fn["max_pool"](normal(2, 4, n), *windows, (2, n + 1)), normal(2, 4, n), *windows)
     fn["adam_step"](*[normal(n) for _ in range(5)], 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, False)
     fn["adam_step"](*[normal(n) for _ in range(4)], None, 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, True)
+    steps = [(slice(0, 2), 2), (slice(2, 3), 1)]
+    y, h, c, gates, _, last_c, tanh_c = fn["lstm"](
+        normal(3, 4 * n), normal(2, n), normal(2, n), normal(4 * n, n), None, steps
+    )
+    fn["lstm_backward"](y, h, c, gates, last_c, tanh_c, normal(4 * n, n), None, steps)
     fn["sgd_step"](normal(n), normal(n), normal(n), 0.1, 0.9, 0.0, 0.1, True, False)
     fn["sgd_step"](normal(n), normal(n), None, 0.1, 0.9, 0.0, 0.1, False, True)
     for dtype in (np.float32, np.float16):
@@ -173,7 +189,7 @@ def test_the_build_makes_what_the_loader_looks_for(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path(library.FOLDER, "tallow-x86-64.so").exists(), reason="not on x86-64 Linux, or not built")
 def test_the_library_for_older_processors_keeps_the_contracts_too(tmp_path: Path) -> None:
     shutil.copy(Path(library.FOLDER, "tallow-x86-64.so"), tmp_path)
-    names = ("attention", "compiled", "convolution", "decode_block", "pooling")
+    names = ("attention", "compiled", "convolution", "decode_block", "pooling", "recurrent")
     tests = [str(Path(__file__).with_name(f"test_kernels_{name}.py")) for name in names]
     code = f"""
 import sys, pytest

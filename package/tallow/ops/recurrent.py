@@ -20,7 +20,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels import run
+from tallow.kernels import kernel, run
 from tallow.ops.table import Result, op
 
 Sizes = tuple[int, ...]
@@ -76,9 +76,33 @@ def lstm_steps(
     Source:  Hochreiter & Schmidhuber 1997; the projection Sak et al. 2014, arXiv:1402.1128
     """
     _check("lstm", gates, {"h0": h0, "c0": c0}, weight_hh, batch_sizes, 4)
+    steps = _steps(batch_sizes, reverse)
+    y, h, c, gates, last_h, last_c, tanh_c = run("lstm", gates, h0, c0, weight_hh, weight_hr, steps)
+
+    def backward(g_y: Array, g_h: Array, g_c: Array) -> tuple[object, ...]:
+        d_gates, d_h, d_c, d_y = run("lstm_backward", g_y, g_h, g_c, gates, last_c, tanh_c, weight_hh, weight_hr, steps)
+        return (
+            d_gates,
+            d_h,
+            d_c,
+            lambda: run("matmul", d_gates.T, last_h),
+            None if weight_hr is None else lambda: run("matmul", d_y.T, gates[:, 3] * tanh_c),
+        )
+
+    return (y, h, c), backward
+
+
+@kernel("lstm", "array")
+def lstm_array(
+    gates: Array, h0: Array, c0: Array, weight_hh: Array, weight_hr: Array | None, steps: Steps
+) -> tuple[Array, ...]:
+    """The values of `lstm_steps`, and what backward takes: the gates, the state before each row, and tanh c after it.
+
+    Shapes:  gates (R, 4 H), h0 (N, P), c0 (N, H), weight_hh (4 H, P), weight_hr (P, H)
+             -> y (R, P), h (N, P), c (N, H), gates (R, 4, H), last_h (R, P), last_c (R, H), tanh_c (R, H)
+    """
     xp = array_module(gates)
     R, H, P = len(gates), weight_hh.shape[0] // 4, weight_hh.shape[1]
-    steps = _steps(batch_sizes, reverse)
     scale = _per_gate(LSTM_GATES, gates)
     shift = 1 - scale  # ½ for σ, 0 for tanh
     weight = (weight_hh.reshape(4, H, P) * scale[..., None]).reshape(4 * H, P)
@@ -99,37 +123,40 @@ def lstm_steps(
         out = now[:, 3] * tanh_c[rows]
         h[:n] = out if weight_hr is None else run("linear", out, weight_hr, None)
         y[rows] = h[:n]
+    return y, h, c, gates, last_h, last_c, tanh_c
 
-    def backward(g_y: Array, g_h: Array, g_c: Array) -> tuple[object, ...]:
-        i, f, g, o = gates[:, 0], gates[:, 1], gates[:, 2], gates[:, 3]
-        by_c = xp.empty_like(gates[:, :3])  # the gates' gradients are these, times that of c
-        by_c[:, 0] = i * (1 - i) * g
-        by_c[:, 1] = f * (1 - f) * last_c
-        by_c[:, 2] = i * (1 - g * g)
-        o_by_out = o * (1 - o) * tanh_c
-        c_by_out = o * (1 - tanh_c * tanh_c)
-        d_gates = xp.empty_like(gates)
-        d_state = xp.empty_like(y)
-        d_h, d_c = g_h.copy(), g_c.copy()
-        for rows, n in reversed(steps):
-            d_state[rows] = d_out = d_h[:n] + g_y[rows]
-            if weight_hr is not None:
-                d_out = run("matmul", d_out, weight_hr)
-            d_c[:n] += d_out * c_by_out[rows]
-            xp.multiply(d_c[:n, None], by_c[rows], out=d_gates[rows, :3])
-            xp.multiply(d_out, o_by_out[rows], out=d_gates[rows, 3])
-            d_c[:n] *= f[rows]
-            d_h[:n] = run("matmul", d_gates[rows].reshape(n, 4 * H), weight_hh)
-        d_flat = d_gates.reshape(R, 4 * H)
-        return (
-            d_flat,
-            d_h,
-            d_c,
-            lambda: run("matmul", d_flat.T, last_h),
-            None if weight_hr is None else lambda: run("matmul", d_state.T, o * tanh_c),
-        )
 
-    return (y, h, c), backward
+@kernel("lstm_backward", "array")
+def lstm_backward_array(
+    g_y: Array, g_h: Array, g_c: Array, gates: Array, last_c: Array, tanh_c: Array, weight_hh: Array,
+    weight_hr: Array | None, steps: Steps,
+) -> tuple[Array, Array, Array, Array | None]:  # fmt: skip
+    """The gradients of the gates as they came in, of h0 and c0, and with a projection that of the state at each row.
+
+    Shapes:  g_y (R, P), g_h (N, P), g_c (N, H); the others as from `lstm_array` -> (R, 4 H), (N, P), (N, H), (R, P)
+    """
+    xp = array_module(gates)
+    R, _, H = gates.shape
+    i, f, g, o = gates[:, 0], gates[:, 1], gates[:, 2], gates[:, 3]
+    by_c = xp.empty_like(gates[:, :3])  # the gates' gradients are these, times that of c
+    by_c[:, 0] = i * (1 - i) * g
+    by_c[:, 1] = f * (1 - f) * last_c
+    by_c[:, 2] = i * (1 - g * g)
+    o_by_out = o * (1 - o) * tanh_c
+    c_by_out = o * (1 - tanh_c * tanh_c)
+    d_gates = xp.empty_like(gates)
+    d_state = xp.empty_like(g_y)
+    d_h, d_c = g_h.copy(), g_c.copy()
+    for rows, n in reversed(steps):
+        d_state[rows] = d_out = d_h[:n] + g_y[rows]
+        if weight_hr is not None:
+            d_out = run("matmul", d_out, weight_hr)
+        d_c[:n] += d_out * c_by_out[rows]
+        xp.multiply(d_c[:n, None], by_c[rows], out=d_gates[rows, :3])
+        xp.multiply(d_out, o_by_out[rows], out=d_gates[rows, 3])
+        d_c[:n] *= f[rows]
+        d_h[:n] = run("matmul", d_gates[rows].reshape(n, 4 * H), weight_hh)
+    return d_gates.reshape(R, 4 * H), d_h, d_c, None if weight_hr is None else d_state
 
 
 @op("")

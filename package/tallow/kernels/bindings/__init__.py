@@ -13,6 +13,7 @@ from tallow.kernels.bindings import (
     normalization,
     optimizers,
     pooling,
+    recurrent,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "normalization",
     "optimizers",
     "pooling",
+    "recurrent",
 ]

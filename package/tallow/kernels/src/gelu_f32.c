@@ -51,7 +51,8 @@ static inline vf gelu_tanh_slope(vf x) {
   vf t = select(x < splat(0.0f), -magnitude(x), magnitude(x)), square = t * t;
   vf s = splat(1.0f) / (splat(1.0f) + exp(t * fma(square, splat(-0.0713548163f), splat(-1.5957691216f))));
   vf bend = t * fma(square, splat(0.2140644488f), splat(1.5957691216f));
-  return s * fma(bend, splat(1.0f) - s, splat(1.0f));
+  vi is_nan = x != x; // `magnitude` may have lost it: it becomes a relaxed minimum
+  return (vf)((vi)(s * fma(bend, splat(1.0f) - s, splat(1.0f))) | is_nan);
 }
 
 EXPORT void tl_gelu_f32(float *y, const float *x, size_t n) {

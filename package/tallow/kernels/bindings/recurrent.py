@@ -1,0 +1,103 @@
+"""lstm, lstm_backward: see src/lstm_f32.c."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.errors import ShapeError
+from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, contiguous
+from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.library import POINTER, SIZE, function
+
+Steps = list[tuple[slice, int]]
+
+_lstm = function("tl_lstm_f32", None, *[POINTER] * 10, *[SIZE] * 4, POINTER)
+_lstm_backward = function("tl_lstm_backward_f32", None, *[POINTER] * 10, *[SIZE] * 4, POINTER)
+_scratch = function("tl_lstm_scratch", SIZE, SIZE, SIZE)
+
+
+def float32_lstm(gates: Array, h0: Array, c0: Array, weight_hh: Array, weight_hr: Array | None, steps: Steps) -> bool:
+    """float32 arrays, and no projection of the state."""
+    return weight_hr is None and all(x.dtype == FLOAT32 for x in (gates, h0, c0, weight_hh))
+
+
+def float32_lstm_backward(
+    g_y: Array, g_h: Array, g_c: Array, gates: Array, last_c: Array, tanh_c: Array, weight_hh: Array,
+    weight_hr: Array | None, steps: Steps,
+) -> bool:  # fmt: skip
+    """float32 arrays, and no projection of the state."""
+    arrays = (g_y, g_h, g_c, gates, last_c, tanh_c, weight_hh)
+    return weight_hr is None and all(x.dtype == FLOAT32 for x in arrays)
+
+
+class _Call:
+    """The steps as C wants them, once it is certain that everything has the size that they ask for."""
+
+    def __init__(
+        self, gates: Array, weight_hh: Array, steps: Steps, by_row: list[Array], by_sequence: list[Array]
+    ) -> None:
+        self.rows, self.n = sum(n for _, n in steps), weight_hh.shape[1]
+        self.sequences = max(n for _, n in steps)
+        starts = [rows.start for rows, _ in steps]
+        fit = (
+            min(starts) >= 0
+            and all(rows.stop <= self.rows and rows.stop - rows.start == n > 0 for rows, n in steps)
+            and weight_hh.shape == (4 * self.n, self.n)
+            and gates.size == self.rows * 4 * self.n
+            and all(x.shape == (self.rows, self.n) for x in by_row)
+            and all(x.shape == (self.sequences, self.n) for x in by_sequence)
+        )
+        if not fit:
+            raise ShapeError(f"lstm: gates {gates.shape} and weight {weight_hh.shape} do not fit {self.rows} rows")
+        self.starts, self.counts = np.array(starts, np.uintp), np.array([n for _, n in steps], np.uintp)
+        self.weight = contiguous(weight_hh)
+        self.steps, self.work = len(steps), 4.0 * self.rows * self.n * self.n
+
+    def arguments(self, first: int, last: int) -> tuple[int, ...]:
+        """What both functions take last but the scratch."""
+        return address(self.weight), address(self.starts), address(self.counts), self.steps, first, last, self.n
+
+    def scratch(self, first: int, last: int) -> Array:
+        return np.empty(_scratch(last - first, self.n), FLOAT32)
+
+
+@compiled("lstm", float32_lstm)
+def lstm(
+    gates: Array, h0: Array, c0: Array, weight_hh: Array, weight_hr: Array | None, steps: Steps
+) -> tuple[Array, ...]:
+    """As tallow.ops.recurrent.lstm_array."""
+    call = _Call(gates, weight_hh, steps, [], [h0, c0])
+    gates = np.array(gates, FLOAT32, order="C").reshape(call.rows, 4, call.n)
+    h, c = np.array(h0, FLOAT32, order="C"), np.array(c0, FLOAT32, order="C")
+    y, last_h, last_c, tanh_c = (np.empty((call.rows, call.n), FLOAT32) for _ in range(4))
+    arrays = (gates, y, last_h, last_c, tanh_c, h, c)
+
+    def part(first: int, last: int) -> None:
+        scratch = call.scratch(first, last)
+        _lstm(*map(address, arrays), *call.arguments(first, last), address(scratch))
+
+    if call.n:
+        in_parts(call.sequences, call.work, part)
+    return y, h, c, gates, last_h, last_c, tanh_c
+
+
+@compiled("lstm_backward", float32_lstm_backward)
+def lstm_backward(
+    g_y: Array, g_h: Array, g_c: Array, gates: Array, last_c: Array, tanh_c: Array, weight_hh: Array,
+    weight_hr: Array | None, steps: Steps,
+) -> tuple[Array, Array, Array, None]:  # fmt: skip
+    """As tallow.ops.recurrent.lstm_backward_array."""
+    call = _Call(gates, weight_hh, steps, [g_y, last_c, tanh_c], [g_h, g_c])
+    d_gates = np.empty((call.rows, 4 * call.n), FLOAT32)
+    d_h, d_c = np.array(g_h, FLOAT32, order="C"), np.array(g_c, FLOAT32, order="C")
+    read = [contiguous(x) for x in (g_y, gates, last_c, tanh_c)]
+
+    def part(first: int, last: int) -> None:
+        scratch = call.scratch(first, last)
+        written = (d_gates, d_h, d_c)
+        _lstm_backward(*map(address, (*written, *read)), *call.arguments(first, last), address(scratch))
+
+    if call.n:
+        in_parts(call.sequences, call.work, part)
+    return d_gates, d_h, d_c, None

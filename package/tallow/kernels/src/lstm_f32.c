@@ -1,0 +1,114 @@
+// tl_lstm_f32           the steps of a layer: i, f, o = σ, g = tanh of gates + w h;  c' = f c + i g,  h' = o tanh c'
+// tl_lstm_backward_f32  their gradients                    Hochreiter & Schmidhuber 1997, doi:10.1162/neco.1997.9.8.1735
+//
+//   layout  of all rows of all steps: gates, d_gates (rows, 4, n) in the order i, f, g, o; y, g_y, last_h, last_c, tanh_c
+//           (rows, n). Of sequences: h, c, d_h, d_c (sequences, n); w (4 n, n). All contiguous
+//   steps   in the order of the computation: step t has the rows from start[t] on, of the first count[t] sequences
+//   range   sequences from `first` to `last`: calls for different ranges write to different places, and may run at the
+//           same time
+//   in out  forward: gates from the input become the gates themselves; h and c, the initial states, become the last.
+//           backward: d_h and d_c, the gradients of the last states, become those of the initial ones
+//   out     forward: y, and the state before each step, last_h and last_c, and tanh_c. backward: d_gates
+//   scratch tl_lstm_scratch(last - first, n) floats, contents irrelevant
+//   align   none needed       alias   none
+//   error   of one step ≤ (n / 4 + 16) ulp of Σ|w||h| + |gates| + 1
+#include "product.h"
+
+// Four gates, and the weight with its rows filled up, or transposed.
+EXPORT size_t tl_lstm_scratch(size_t sequences, size_t n) { return (sequences + n) * row_of(4 * n) + 4 * n * row_of(n); }
+
+typedef struct {
+  vf i, f, g, o, c, tanh_c, h;
+} cell;
+
+static inline cell forward(vf i, vf f, vf g, vf o, vf c) {
+  cell made = {sigmoid(i), sigmoid(f), tanh(g), sigmoid(o), c, c, c};
+  made.c = fma(made.f, c, made.i * made.g);
+  made.tanh_c = tanh(made.c);
+  made.h = made.o * made.tanh_c;
+  return made;
+}
+
+// One sequence at one step; `from_h` is what the state adds to the gates. The last elements go through whole vectors that
+// are filled up.
+static void step_forward(float *gates, const float *from_h, float *c, float *tanh_c, float *h, size_t n) {
+  size_t j = 0;
+  for (; j + LANES <= n; j += LANES) {
+    vf gate[4];
+    for (size_t k = 0; k < 4; k++) gate[k] = load(gates + k * n + j) + load(from_h + k * n + j);
+    cell made = forward(gate[0], gate[1], gate[2], gate[3], load(c + j));
+    store(gates + j, made.i), store(gates + n + j, made.f), store(gates + 2 * n + j, made.g), store(gates + 3 * n + j, made.o);
+    store(c + j, made.c), store(tanh_c + j, made.tanh_c), store(h + j, made.h);
+  }
+  size_t rest = n - j;
+  if (!rest) return;
+  vf gate[4];
+  for (size_t k = 0; k < 4; k++)
+    gate[k] = load_part(gates + k * n + j, rest, 0.0f) + load_part(from_h + k * n + j, rest, 0.0f);
+  cell made = forward(gate[0], gate[1], gate[2], gate[3], load_part(c + j, rest, 0.0f));
+  const vf all[4] = {made.i, made.f, made.g, made.o};
+  for (size_t k = 0; k < 4; k++) store_part(gates + k * n + j, rest, all[k]);
+  store_part(c + j, rest, made.c), store_part(tanh_c + j, rest, made.tanh_c), store_part(h + j, rest, made.h);
+}
+
+static void copy(float *dst, const float *src, size_t n) {
+  for (size_t i = 0; i < n; i++) dst[i] = src[i];
+}
+
+EXPORT void tl_lstm_f32(float *gates, float *y, float *last_h, float *last_c, float *tanh_c, float *h, float *c,
+                        const float *w, const size_t *start, const size_t *count, size_t steps, size_t first, size_t last,
+                        size_t n, float *scratch) {
+  const size_t row = row_of(4 * n);
+  float *transposed = scratch, *from_h = transposed + n * row;
+  for (size_t p = 0; p < n; p++)
+    for (size_t j = 0; j < to_lanes(4 * n); j++) transposed[p * row + j] = j < 4 * n ? w[j * n + p] : 0.0f;
+  for (size_t t = 0; t < steps; t++) {
+    size_t sequences = smaller(count[t], last);
+    if (sequences <= first) continue;
+    sequences -= first;
+    product(from_h, row, h + first * n, (ptrdiff_t)n, 1, transposed, row, sequences, n, to_lanes(4 * n), 0);
+    for (size_t s = 0; s < sequences; s++) {
+      size_t at = (start[t] + first + s) * n, own = (first + s) * n;
+      copy(last_h + at, h + own, n);
+      copy(last_c + at, c + own, n);
+      step_forward(gates + 4 * at, from_h + s * row, c + own, tanh_c + at, h + own, n);
+      copy(y + at, h + own, n);
+    }
+  }
+}
+
+// One element of one sequence at one step: d_gates, and d_c in place.
+static inline void element_backward(float *d_gates, float *d_c, float d_h, const float *gates, float last_c, float tanh_c,
+                                    size_t n) {
+  float i = gates[0], f = gates[n], g = gates[2 * n], o = gates[3 * n];
+  float d = *d_c + d_h * o * (1.0f - tanh_c * tanh_c);
+  d_gates[0] = d * g * i * (1.0f - i);
+  d_gates[n] = d * last_c * f * (1.0f - f);
+  d_gates[2 * n] = d * i * (1.0f - g * g);
+  d_gates[3 * n] = d_h * tanh_c * o * (1.0f - o);
+  *d_c = d * f;
+}
+
+EXPORT void tl_lstm_backward_f32(float *restrict d_gates, float *restrict d_h, float *restrict d_c,
+                                 const float *restrict g_y, const float *restrict gates, const float *restrict last_c,
+                                 const float *restrict tanh_c, const float *w, const size_t *start, const size_t *count,
+                                 size_t steps, size_t first, size_t last, size_t n, float *scratch) {
+  const size_t row = row_of(n);
+  float *weight = scratch, *through_h = weight + 4 * n * row;
+  for (size_t k = 0; k < 4 * n; k++)
+    for (size_t j = 0; j < to_lanes(n); j++) weight[k * row + j] = j < n ? w[k * n + j] : 0.0f;
+  for (size_t t = steps; t-- > 0;) {
+    size_t sequences = smaller(count[t], last);
+    if (sequences <= first) continue;
+    sequences -= first;
+    for (size_t s = 0; s < sequences; s++) {
+      size_t at = (start[t] + first + s) * n, own = (first + s) * n;
+      for (size_t j = 0; j < n; j++)
+        element_backward(d_gates + 4 * at + j, d_c + own + j, d_h[own + j] + g_y[at + j], gates + 4 * at + j,
+                         last_c[at + j], tanh_c[at + j], n);
+    }
+    product(through_h, row, d_gates + 4 * (start[t] + first) * n, (ptrdiff_t)(4 * n), 1, weight, row, sequences, 4 * n,
+            to_lanes(n), 0);
+    for (size_t s = 0; s < sequences; s++) copy(d_h + (first + s) * n, through_h + s * row, n);
+  }
+}

@@ -97,6 +97,15 @@ def test_samples_at_once_are_the_samples_one_by_one() -> None:
     assert [y.item() for _, y in at_once[1:]] == [0, 3]
 
 
+def test_a_subclass_with_samples_of_its_own_has_batches_of_them() -> None:
+    class Negated(TensorDataset):
+        def __getitem__(self, index: Any) -> Any:
+            return tuple(-x for x in super().__getitem__(index))
+
+    (batch,) = default_collate(Negated(tl.arange(3)).__getitems__([2, 1]))
+    assert batch.tolist() == [-2, -1]
+
+
 def test_rows_keep_their_history() -> None:
     weight = tl.ones(3, 2, requires_grad=True)
     (rows,) = default_collate(TensorDataset(weight).__getitems__([1, 1, 2]))

@@ -41,18 +41,13 @@ class Graph:
         names = [layer.name for layer in self.layers]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ArgumentError(f"two layers are named {twice[0]!r}", mend="give each layer a name of its own")
-        self._steps = _steps(self.nodes, {id(tensor) for tensor in self.outputs})
+        self._steps = _steps(self.nodes, self.outputs)
 
     def run(self, inputs: list[Any]) -> Any:
         """The outputs' values, from those of the inputs in their order."""
         values = {id(tensor): value for tensor, value in zip(self.inputs, inputs, strict=True)}
-        for node, outputs, done in self._steps:
-            args, kwargs = node.fill(values)
-            result = node.layer(*args, **kwargs)
-            for key, value in zip(outputs, flatten(result), strict=True):
-                values[key] = value
-            for key in done:
-                values.pop(key, None)
+        for step in self._steps:
+            step.compute(values)
         return map_structure(lambda tensor: values[id(tensor)], self.output_structure)
 
     def aligned(self, inputs: Any, name: str) -> list[Any]:
@@ -139,20 +134,39 @@ def _by_depth(nodes: list[Node], met: dict[Layer, int], inputs: list[KerasTensor
     return sorted(of_layer, key=lambda layer: (-of_layer[layer], met[layer]))
 
 
-def _steps(nodes: list[Node], wanted: set[int]) -> list[tuple[Node, list[int], list[int]]]:
-    """What to compute: each node, its outputs' ids, and the ids of what nothing needs after it."""
+class _Step:
+    """A node with the ids of its tensors at hand.
+
+    Args:    done: the ids of what nothing needs after it, to be let go
+    """
+
+    def __init__(self, node: Node, done: list[int]) -> None:
+        self.node = node
+        self.layer = node.layer
+        self.done = done
+        self.outputs = [id(tensor) for tensor in flatten(node.outputs)]
+        is_plain = len(node.args) == 1 and not node.kwargs and isinstance(node.args[0], KerasTensor)
+        self.only_input = id(node.args[0]) if is_plain and isinstance(node.outputs, KerasTensor) else None
+
+    def compute(self, values: dict[int, Any]) -> None:
+        """Put the results among the values."""
+        if self.only_input is not None:  # nearly all of most models
+            values[self.outputs[0]] = self.layer(values[self.only_input])
+        else:
+            args, kwargs = self.node.fill(values)
+            values.update(zip(self.outputs, flatten(self.layer(*args, **kwargs)), strict=True))
+        for key in self.done:
+            del values[key]
+
+
+def _steps(nodes: list[Node], outputs: list[KerasTensor]) -> list[_Step]:
     last: dict[int, Node] = {}
     for node in nodes:
         last |= {id(tensor): node for tensor in node.inputs}
     done: dict[Node, list[int]] = {}
-    for key, node in last.items():
-        if key not in wanted:
-            done.setdefault(node, []).append(key)
-    return [
-        (node, [id(tensor) for tensor in flatten(node.outputs)], done.get(node, []))
-        for node in nodes
-        if not node.is_input
-    ]
+    for key in last.keys() - {id(tensor) for tensor in outputs}:
+        done.setdefault(last[key], []).append(key)
+    return [_Step(node, done.get(node, [])) for node in nodes if not node.is_input]
 
 
 def _picked(inputs: dict[str, Any], names: list[str], model: str) -> list[Any]:

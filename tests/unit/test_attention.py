@@ -128,3 +128,12 @@ def test_a_query_overwritten_before_backward_is_noticed() -> None:
     hidden.add_(1)
     with pytest.raises(tl.errors.GraphError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16])
+def test_dropout_of_sixteen_bit_numbers(dtype: tl.dtype) -> None:
+    q = tl.ones(1, 2, 8, 4).to(dtype)
+    tl.manual_seed(0)
+    y = F.scaled_dot_product_attention(q, q, q, dropout_p=0.5)
+    assert y.dtype is dtype
+    assert 0.5 < y.float().mean().item() < 1.5  # each element is 1 on average

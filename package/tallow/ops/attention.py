@@ -199,6 +199,7 @@ def scaled_dot_product_attention(
              `enable_gqa` a divisor of H; bias, allowed and keep broadcast to (..., H, T, S)
     Source:  Vaswani et al. 2017, arXiv:1706.03762, eq. 1; blocks and recomputation: Dao et al. 2022, arXiv:2205.14135
     """
+    expect_float("scaled_dot_product_attention", query)
     groups = _check(query, key, value, enable_gqa)
     for mask in (bias, allowed):
         if mask is not None:
@@ -230,7 +231,6 @@ def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> int:
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(f"scaled_dot_product_attention: expected at least two dims of each, got {shapes}")
-    expect_float("scaled_dot_product_attention", query)
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
             f"scaled_dot_product_attention: {shapes}; query and key must have one width, key and value one length"

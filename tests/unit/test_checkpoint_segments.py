@@ -1,0 +1,86 @@
+"""utils.checkpoint: the same gradients with less kept, wherever they go."""
+
+from __future__ import annotations
+
+import pytest
+
+import tallow as tl
+from tallow import nn
+from tallow.errors import ArgumentError, GraphError
+from tallow.utils.checkpoint import checkpoint, checkpoint_sequential
+
+
+def model() -> nn.Sequential:
+    tl.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.ReLU(), nn.Linear(8, 4), nn.Tanh())
+
+
+def gradients(forward, needs_input: bool = True):  # type: ignore[no-untyped-def]
+    net, x = model(), tl.arange(12.0).view(3, 4).requires_grad_(needs_input)
+    tl.manual_seed(1)
+    y = forward(net, x)
+    assert y.requires_grad
+    (y**2).sum().backward()
+    after = tl.rand(1).item()
+    return [p.grad.tolist() for p in net.parameters()], None if x.grad is None else x.grad.tolist(), after
+
+
+@pytest.mark.parametrize("needs_input", [True, False])
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda net, x: checkpoint(net, x, use_reentrant=False),
+        lambda net, x: checkpoint(lambda a, *, b: net(a) * b, x, b=1.0),
+        lambda net, x: checkpoint_sequential(net, 2, x, use_reentrant=False),
+        lambda net, x: net[3:](checkpoint(net[:3], x)),
+    ],
+)
+def test_gradients_are_those_of_the_plain_call(forward, needs_input: bool) -> None:  # type: ignore[no-untyped-def]
+    assert gradients(forward, needs_input) == gradients(lambda net, x: net(x), needs_input)
+
+
+def test_the_function_runs_again_in_backward() -> None:
+    calls = []
+
+    def square(x: tl.Tensor) -> tl.Tensor:
+        calls.append(tl.is_grad_enabled())
+        return x * x
+
+    y = checkpoint(square, tl.ones(2, requires_grad=True))
+    assert len(calls) == 1
+    y.sum().backward()
+    assert calls == [True, True]
+    with tl.no_grad():
+        assert not checkpoint(square, tl.ones(2)).requires_grad
+    assert len(calls) == 3
+
+
+def test_autograd_grad_reaches_the_parameters() -> None:
+    net, x = model().eval(), tl.ones(1, 4)
+    (found,) = tl.autograd.grad(checkpoint(net, x).sum(), [net[0].weight])
+    (expected,) = tl.autograd.grad(net(x).sum(), [net[0].weight])
+    assert found.tolist() == expected.tolist()  # type: ignore[union-attr]
+    assert net[0].weight.grad is None
+
+
+def test_several_outputs_and_arguments_that_are_no_tensors() -> None:
+    a, b = tl.ones(2, requires_grad=True), tl.ones(2)
+    first, none, second = checkpoint(lambda x, n, y: (x * n, None, y * x.sum()), a, 3, b)
+    assert none is None
+    (first.sum() + 2 * second.sum()).backward()
+    assert a.grad is not None
+    assert a.grad.tolist() == [7, 7]
+
+
+def test_overwriting_an_argument_before_backward_is_an_error() -> None:
+    w = tl.ones(2, requires_grad=True)
+    x = w * 2
+    y = checkpoint(lambda x: x * x, x)
+    x.mul_(2)
+    with pytest.raises(GraphError):
+        y.sum().backward()
+
+
+def test_segments_are_counted() -> None:
+    with pytest.raises(ArgumentError, match="9 segments of 5 modules"):
+        checkpoint_sequential(model(), 9, tl.ones(1, 4))

@@ -1,0 +1,40 @@
+"""Under autocast on the CPU the results have PyTorch's dtypes, but where it mixes them inside of an op."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import tallow as tl
+
+# `a` is float32, `b` bfloat16, both (4, 4) and positive; `x` float32 (2, 3, 4, 4), `w` (3, 3, 1, 1)
+EXPRESSIONS = """
+a @ a; a @ b; b @ b; m.mm(a, b); m.bmm(x[0], x[0]); m.addmm(a, a, a); m.baddbmm(x[0], x[0], x[0])
+a.double() @ a.double()
+F.linear(a, a, a[0]); F.conv2d(x, w); F.conv_transpose2d(x, w); m.einsum("ij,jk->ik", a, a); m.outer(a[0], a[0])
+F.scaled_dot_product_attention(x, x, x); m.mv(a, a[0]); m.dot(a[0], a[0]); a @ a[0]
+b.softmax(0); b.log_softmax(0); b.exp(); b.sum(); b.mean(); b.norm(); b.pow(2); b.cumsum(0); F.gelu(b); b + b; b * 2; -b
+a + b; a * b; m.cat([a, b]); m.stack([a, b]); m.where(a > 0, a, b); m.addcmul(a, b, b)
+b.prod(); F.cross_entropy(b, y); F.nll_loss(b, y); F.mse_loss(b, b); F.l1_loss(b, b); F.smooth_l1_loss(b, b)
+F.huber_loss(b, b); F.kl_div(b, b); F.binary_cross_entropy_with_logits(b, b); F.binary_cross_entropy(b, b)
+m.cdist(b, b); m.quantile(b, 0.5); F.embedding(y, a); F.relu(b); F.max_pool2d(x.bfloat16(), 2)
+b.masked_fill(b > 0, 0.0)
+"""
+
+
+@pytest.mark.filterwarnings("ignore:reduction. 'mean' divides")
+@pytest.mark.parametrize("expression", [e.strip() for e in EXPRESSIONS.replace("\n", ";").split(";") if e.strip()])
+def test_dtype_and_value(expression: str) -> None:
+    made = []
+    for m in (tl, torch):
+        rng = np.random.RandomState(0)
+        names = {"m": m, "F": m.nn.functional, "y": m.tensor([0, 1, 2, 3])}
+        a = m.from_numpy(rng.rand(4, 4).astype(np.float32) * 0.8 + 0.1)
+        names |= {"a": a, "b": a.bfloat16(), "x": m.from_numpy(rng.rand(2, 3, 4, 4).astype(np.float32))}
+        names["w"] = m.from_numpy(rng.rand(3, 3, 1, 1).astype(np.float32))
+        with m.autocast("cpu"):
+            made.append(eval(expression, names))
+    ours, theirs = made
+    assert str(ours.dtype).split(".")[1] == str(theirs.dtype).split(".")[1]
+    np.testing.assert_allclose(ours.float().numpy(), theirs.float().numpy(), rtol=0.02, atol=0.01)

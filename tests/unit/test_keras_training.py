@@ -199,6 +199,14 @@ def test_validation_happens_when_it_is_due() -> None:
     assert len(history["val_loss"]) == 3
 
 
+@pytest.mark.parametrize("data", [lambda: (X, LABELS), loader], ids=["arrays", "DataLoader"])
+def test_validation_steps_are_the_first_each_time(data: Any) -> None:
+    model = classifier()
+    model.compile(keras.optimizers.SGD(0.0), model.loss)
+    history = fit(model, X, LABELS, epochs=3, validation_data=data(), validation_steps=2, validation_batch_size=20)
+    assert history["val_loss"] == [pytest.approx(model.evaluate(X[:40], LABELS[:40], verbose=0))] * 3
+
+
 def test_class_weights_are_sample_weights() -> None:
     weights = np.array([0.5, 1.0, 3.0])[LABELS]
     by_class = fit(classifier(), X, LABELS, class_weight={0: 0.5, 2: 3.0}, shuffle=False)

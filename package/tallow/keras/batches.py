@@ -154,6 +154,13 @@ def batches(
     return ArrayBatches(x, y, sample_weight, batch_size, shuffle)
 
 
+def validation_batches(data: Any, batch_size: int | None, steps: int | None) -> Batches:
+    """The batches of `validation_data`: (x, y), (x, y, sample_weight), or anything that `batches` takes as x."""
+    x, y, sample_weight = unpack_x_y_sample_weight(data)
+    has_batches = is_iterable_of_batches(x) and not isinstance(x, Dataset)
+    return batches(x, y, sample_weight, batch_size=None if has_batches else batch_size, steps=steps)
+
+
 class Epochs:
     """Batches in portions of an epoch: all of them, or so many, going on where the last epoch ended.
 
@@ -166,6 +173,10 @@ class Epochs:
         self._portion = steps
         self.steps = steps or len(source) or None
         self._begun: Iterator[Batch] | None = None
+
+    def restart(self) -> None:
+        """Begin the data anew in the next epoch, if it can be."""
+        self._begun = None
 
     def epoch(self) -> Iterator[Batch]:
         """The batches of the next epoch. Fewer than there should be is a warning, none at all an error."""

@@ -8,8 +8,16 @@ from typing import Any
 
 import tallow as tl
 from tallow.errors import GraphError
-from tallow.keras.batches import Batch, Epochs, as_arrays, as_tensor, batches, class_weights, split
-from tallow.keras.batches import unpack_x_y_sample_weight as unpack
+from tallow.keras.batches import (
+    Batch,
+    Epochs,
+    as_arrays,
+    as_tensor,
+    batches,
+    class_weights,
+    split,
+    validation_batches,
+)
 from tallow.keras.callbacks import CallbackList, History, ProgbarLogger
 from tallow.keras.callbacks.callback import as_numbers
 from tallow.keras.steps import Logs, Steps
@@ -83,7 +91,7 @@ class Trainer(Steps):
         )  # fmt: skip
         validation = None
         if validation_data is not None:
-            source = self._validation_batches(validation_data, validation_batch_size or batch_size, validation_steps)
+            source = validation_batches(validation_data, validation_batch_size or batch_size, validation_steps)
             validation = Epochs(source, validation_steps)
         self._prepare(training.source.first())
         listeners = self._callbacks(callbacks, verbose, epochs, training.steps, with_history=True)
@@ -208,6 +216,7 @@ class Trainer(Steps):
 
     def _test_epoch(self, source: Epochs, listeners: CallbackList) -> Logs:
         self.stop_evaluating = False
+        source.restart()  # so that every epoch is measured by the same samples
         listeners.on_test_begin()
         self.reset_metrics()
         logs: Logs = {}
@@ -246,12 +255,6 @@ class Trainer(Steps):
             return tensor if tensor is None or device is None or tensor.device == device else tensor.to(device)
 
         return map_structure(moved, data)
-
-    def _validation_batches(self, data: Any, batch_size: int | None, steps: int | None) -> Any:
-        if isinstance(data, tuple | list):
-            x, y, sample_weight = unpack(data)
-            return batches(x, y, sample_weight, batch_size=batch_size, steps=steps)
-        return batches(data)
 
     def _callbacks(
         self, callbacks: Any, verbose: int | str, epochs: int, steps: int | None, with_history: bool = False

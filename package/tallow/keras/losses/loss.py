@@ -23,6 +23,7 @@ class Loss:
     Args:
         reduction: "sum_over_batch_size" or "mean" divide the sum of all losses by their number,
             "mean_with_sample_weight" by the sum of the weights; "sum"; "none" or None leave one loss for each sample.
+        dtype: taken for Keras's sake, and changes nothing.
 
     Positions that the mask of `y_pred` leaves out, padding behind an Embedding with mask_zero, do not count.
 

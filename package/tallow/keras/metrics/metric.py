@@ -21,6 +21,8 @@ class Metric:
     Args:
         name: what it is called in `history` and the progress bar; the class's name, in snake case, if it is not given.
 
+        dtype: taken for Keras's sake, and changes nothing: sums are float64, results the default dtype.
+
     Attributes:
         direction: which way is better, "up" or "down", for callbacks whose mode is "auto"; None if neither is.
     """

@@ -108,7 +108,9 @@ class DataLoader(Generic[T_co]):
         if batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(self.sampler, batch_size, drop_last)
         self.batch_sampler = batch_sampler
-        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+        if collate_fn is None:
+            collate_fn = default_convert if batch_sampler is None else default_collate
+        self.collate_fn = collate_fn
         self.reported_length: int | None = None  # of an iterable dataset, once it was asked for
         self._iterator: Any = None  # the one with workers, where they are kept
         self._initialized = True

@@ -32,6 +32,7 @@ from bench import places, report  # noqa: E402 - the paths above come first
 MODULES = {
     "data": "data",
     "import": "imports",
+    "keras": "keras_fit",
     "llama": "llama",
     "matmul": "matmul",
     "ops": "ops",

@@ -296,6 +296,7 @@ def test_plot_shows_a_chart_for_each_metric() -> None:
     assert (training.get_label(), validation.get_label()) == ("training", "validation")
     assert list(validation.get_xdata()) == [2, 4]
     assert len(history.plot("mae").axes) == 1
+    assert figure._repr_png_().startswith(b"\x89PNG")  # what a notebook asks for
     with pytest.raises(ArgumentError, match="no metric 'auc'"):
         history.plot(["auc"])
     with pytest.raises(ArgumentError, match="no epoch to show"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 from tallow.errors import ArgumentError, MissingPackageError
@@ -38,23 +39,22 @@ class History(Callback):
     def plot(self, metrics: Any = None) -> Any:
         """A matplotlib figure with a chart for each metric: its curve in training and, dashed, in validation.
 
+        A notebook shows it; elsewhere `figure.savefig("curves.png")` does.
+
         Args:
             metrics: the names of those to show; all of them if it is None.
 
         Raises:  ArgumentError without an epoch, or for a metric that is not there; MissingPackageError
             without matplotlib
         """
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise MissingPackageError("matplotlib", "history.plot()", "plot") from error
+        make_figure = _figure_class()
         if not self.history:
             raise ArgumentError("history.plot(): there is no epoch to show yet", mend="call model.fit(...) first")
         every = list(dict.fromkeys(name.removeprefix("val_") for name in self.history))
         names = every if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
         if missing := [name for name in names if name not in every]:
             raise ArgumentError(f"history.plot(): no metric {missing[0]!r}", mend=f"there are: {', '.join(every)}")
-        figure = Figure(figsize=(4.8 * len(names), 3.6), layout="constrained")
+        figure = make_figure(figsize=(4.8 * len(names), 3.6), layout="constrained")
         for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
             for key, label, style in ((name, "training", "-"), (f"val_{name}", "validation", "--")):
                 if values := self.history.get(key):
@@ -66,3 +66,19 @@ class History(Callback):
             axes.grid(alpha=0.3)
             axes.legend()
         return figure
+
+
+def _figure_class() -> Any:
+    """matplotlib's Figure, which notebooks show: without pyplot, whose figures stay in memory, they are not told how."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingPackageError("matplotlib", "history.plot()", "plot") from error
+
+    class ShownFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            picture = io.BytesIO()
+            self.savefig(picture, format="png")
+            return picture.getvalue()
+
+    return ShownFigure

@@ -69,7 +69,7 @@ class History(Callback):
 
 
 def _figure_class() -> Any:
-    """matplotlib's Figure, which notebooks show: without pyplot, whose figures stay in memory, they are not told how."""
+    """matplotlib's Figure, able to show itself in a notebook: without pyplot, which would keep it, none knows how."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

@@ -28,6 +28,8 @@ MODULES = {
     "torch.nn.parallel": "tallow.nn.parallel",
     "torch.nn.parameter": "tallow.nn.parameter",
     "torch.nn.utils": "tallow.nn.utils",
+    "torch.nn.utils.parametrizations": "tallow.nn.utils.parametrizations",
+    "torch.nn.utils.parametrize": "tallow.nn.utils.parametrize",
     "torch.optim": "tallow.optim",
     "torch.optim.lr_scheduler": "tallow.optim.lr_scheduler",
     "torch.random": "tallow.random",
@@ -41,7 +43,7 @@ MODULES = {
 }
 for _name in ("cuda", "cuda.matmul", "cudnn", "mkl", "mkldnn", "mps", "openmp"):
     MODULES[f"torch.backends.{_name}"] = f"tallow.backends:{_name}"
-for _file in ("clip_grad", "convert_parameters", "rnn", "weight_norm"):
+for _file in ("clip_grad", "convert_parameters", "init", "rnn", "spectral_norm", "weight_norm"):
     MODULES[f"torch.nn.utils.{_file}"] = f"tallow.nn.utils.{_file}"
 _FILES_OF_MODULES = (
     "activation batchnorm container conv distance dropout flatten fold instancenorm lazy linear loss module "
@@ -65,5 +67,5 @@ OWN = {
     "torch.nn.modules.instancenorm._InstanceNorm": "tallow.nn.channel_normalization:_InstanceNorm",
     "torch.nn.modules.loss._Loss": "tallow.nn.loss:_Loss",
     "torch.nn.modules.loss._WeightedLoss": "tallow.nn.loss:_WeightedLoss",
-    "torch.nn.modules.module._IncompatibleKeys": "tallow.nn.module:IncompatibleKeys",
+    "torch.nn.modules.module._IncompatibleKeys": "tallow.nn.state:IncompatibleKeys",
 }

@@ -14,6 +14,7 @@ import numpy as np
 
 from tallow import devices, dtypes
 from tallow.autograd.graph import note_write
+from tallow.deprecated import older_name
 from tallow.errors import ArgumentError
 from tallow.names import names_of
 from tallow.random import Generator, default_generator
@@ -206,4 +207,12 @@ def _fill(tensor: Tensor, values: Callable[[tuple[int, ...]], Values]) -> Tensor
     return tensor
 
 
-__getattr__, __dir__ = names_of(__name__)
+OLDER_NAMES = {
+    function.__name__.removesuffix("_"): older_name(function.__name__.removesuffix("_"), function)
+    for function in (
+        uniform_, normal_, constant_, eye_, dirac_, orthogonal_, sparse_,
+        xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_,
+    )
+}  # fmt: skip
+
+__getattr__, __dir__ = names_of(__name__, offered=OLDER_NAMES)

@@ -2,20 +2,37 @@
 
 from tallow.names import names_of
 from tallow.nn.utils import rnn
-from tallow.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
+from tallow.nn.utils.clip_grad import (
+    clip_grad_norm,
+    clip_grad_norm_,
+    clip_grad_value_,
+    clip_grads_with_norm_,
+    get_total_norm,
+)
 from tallow.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from tallow.nn.utils.init import skip_init
+from tallow.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from tallow.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
+    "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",
+    "skip_init",
+    "spectral_norm",
     "vector_to_parameters",
     "weight_norm",
 ]
 
-__getattr__, __dir__ = names_of(__name__)
+__getattr__, __dir__ = names_of(
+    __name__,
+    later={"parametrizations": "tallow.nn.utils.parametrizations", "parametrize": "tallow.nn.utils.parametrize"},
+)

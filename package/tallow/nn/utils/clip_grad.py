@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tallow.apply import apply
 from tallow.autograd import no_grad
 from tallow.creation import tensor
+from tallow.deprecated import older_name
 from tallow.errors import NumericError
 from tallow.linalg import vector_norm
 from tallow.ops.joining import stack
@@ -71,6 +72,9 @@ def clip_grad_norm_(
     total = get_total_norm(_gradients(kept), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(kept, max_norm, total)
     return total
+
+
+clip_grad_norm = older_name("clip_grad_norm", clip_grad_norm_)
 
 
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:

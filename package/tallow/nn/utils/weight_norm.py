@@ -13,11 +13,12 @@ from tallow.tensor import Tensor
 M = TypeVar("M", bound=Module)
 
 
-def _norm_except(v: Tensor, dim: int | None) -> Tensor:
+def norm_except(v: Tensor, dim: int | None) -> Tensor:
     """The length of each slice along `dim`, kept as a dim of one; of all of it if `dim` is None."""
     if dim is None:
         return vector_norm(v)
-    return vector_norm(v, dim=[d for d in range(v.ndim) if d != dim % v.ndim], keepdim=True)
+    others = [d for d in range(v.ndim) if d != dim % v.ndim]
+    return vector_norm(v, dim=others, keepdim=True) if others else v.abs()
 
 
 class WeightNorm:
@@ -29,7 +30,7 @@ class WeightNorm:
 
     def compute_weight(self, module: Module) -> Tensor:
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return v * (g / _norm_except(v, self.dim))
+        return v * (g / norm_except(v, self.dim))
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
@@ -52,7 +53,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
         raise ArgumentError(f"weight_norm: {type(module).__name__} has no parameter {name!r}")
     hook = WeightNorm(name, dim)
     delattr(module, name)
-    module.register_parameter(name + "_g", Parameter(_norm_except(weight, dim).detach()))
+    module.register_parameter(name + "_g", Parameter(norm_except(weight, dim).detach()))
     module.register_parameter(name + "_v", Parameter(weight.detach()))
     hook(module, ())
     module.register_forward_pre_hook(hook)

@@ -1,0 +1,185 @@
+"""Parameters that are computed from others: PyTorch's torch.nn.utils.parametrize.
+
+A parametrized layer is of a class of its own, which computes the tensor each time that it is asked for. What is learned
+lies in `layer.parametrizations.<name>.original`, or `original0`, `original1`, ... where there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tallow.autograd import no_grad
+from tallow.errors import ArgumentError, ShapeError
+from tallow.names import names_of
+from tallow.nn.container import ModuleDict, ModuleList
+from tallow.nn.module import Module
+from tallow.nn.parameter import Parameter
+from tallow.tensor import Tensor
+
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "type_before_parametrizations",
+]
+
+
+class _Cache:
+    """What was computed within `cached`, by module and name; None outside of it."""
+
+    found: dict[tuple[int, str], Tensor] | None = None
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of one tensor, applied in turn, and the originals that they start from."""
+
+    def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
+        super().__init__(modules)
+        self.unsafe = unsafe
+        with no_grad():
+            values: Any = original
+            for module in reversed(self):
+                if hasattr(module, "right_inverse"):
+                    values = module.right_inverse(values)
+        self.is_tensor = isinstance(values, Tensor)
+        self.ntensors = 1 if self.is_tensor else len(values)
+        self._names = ["original"] if self.is_tensor else [f"original{i}" for i in range(self.ntensors)]
+        if self.is_tensor and isinstance(original, Parameter):
+            original.data = values  # the object stays, as an optimizer may have it
+            self.register_parameter("original", original)
+        else:
+            for name, value in zip(self._names, (values,) if self.is_tensor else values, strict=True):
+                if isinstance(original, Parameter):
+                    self.register_parameter(name, Parameter(value.detach().clone(), original.requires_grad))
+                else:
+                    self.register_buffer(name, value)
+        if not unsafe and self().shape != original.shape:
+            raise ShapeError(
+                f"a parametrization may not change the shape, here from {tuple(original.shape)} to "
+                f"{tuple(self().shape)}",
+                mend="pass unsafe=True if that is meant",
+            )
+
+    def forward(self) -> Tensor:
+        first, *rest = self
+        value = first(*(getattr(self, name) for name in self._names))
+        for module in rest:
+            value = module(value)
+        return value
+
+    def right_inverse(self, value: Tensor) -> None:
+        """Set the originals so that `value` is what is computed from them.
+
+        Raises:  ArgumentError for a parametrization without a `right_inverse`
+        """
+        with no_grad():
+            values: Any = value
+            for module in reversed(self):
+                if not hasattr(module, "right_inverse"):
+                    raise ArgumentError(f"{type(module).__name__} has no right_inverse, so it cannot be assigned to")
+                values = module.right_inverse(values)
+            for name, part in zip(self._names, (values,) if self.is_tensor else values, strict=True):
+                getattr(self, name).copy_(part)
+
+
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
+    """Compute a parameter or buffer of the module as `parametrization(original)` from now on.
+
+    A first parametrization with `right_inverse(value)` chooses the original so that the value stays as it was; one lets
+    the tensor be assigned to. Further ones are applied to what the first gives.
+
+    Raises:  ArgumentError for a name that the module does not have, ShapeError when the shape changes, unless `unsafe`
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        module.parametrizations[tensor_name].append(parametrization)
+        return module
+    original = {**module._buffers, **module._parameters}.get(tensor_name)
+    if original is None:
+        raise ArgumentError(
+            f"register_parametrization: {type(module).__name__} has no parameter or buffer {tensor_name!r}"
+        )
+    chain = ParametrizationList([parametrization], original, unsafe)
+    delattr(module, tensor_name)
+    if not is_parametrized(module):
+        _become_parametrized(module)
+    _compute_on_request(type(module), tensor_name)
+    module.parametrizations[tensor_name] = chain
+    return module
+
+
+def _become_parametrized(module: Module) -> None:
+    """Give the module a class of its own, which may have properties."""
+    plain = type(module)
+    module.__class__ = type(f"Parametrized{plain.__name__}", (plain,), {"__module__": plain.__module__})
+    module.parametrizations = ModuleDict()
+
+
+def _compute_on_request(cls: type[Module], name: str) -> None:
+    def get(self: Module) -> Tensor:
+        chain = self.parametrizations[name]
+        if _Cache.found is None:
+            return chain()
+        key = (id(self), name)
+        if key not in _Cache.found:
+            _Cache.found[key] = chain()
+        return _Cache.found[key]
+
+    def put(self: Module, value: Tensor) -> None:
+        self.parametrizations[name].right_inverse(value)
+
+    setattr(cls, name, property(get, put))
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether any tensor of the module, or this one, is."""
+    found = module._modules.get("parametrizations")
+    return isinstance(found, ModuleDict) and (tensor_name is None or tensor_name in found)
+
+
+def type_before_parametrizations(module: Module) -> type:
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
+    """Make the tensor an ordinary one again, with the value it has now, or with that of the original.
+
+    Raises:  ArgumentError for a tensor that is not parametrized, or several originals without `leave_parametrized`
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ArgumentError(f"remove_parametrizations: {tensor_name!r} of {type(module).__name__} is not parametrized")
+    chain = module.parametrizations[tensor_name]
+    if not (leave_parametrized or chain.is_tensor):
+        raise ArgumentError("remove_parametrizations: leave_parametrized=False needs a single original")
+    value = getattr(module, tensor_name).detach() if leave_parametrized else chain.original
+    is_parameter, learned = bool(chain._parameters), any(p.requires_grad for p in chain.parameters(recurse=False))
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    if not len(module.parametrizations):
+        del module.parametrizations
+        module.__class__ = type(module).__bases__[0]
+    if is_parameter:
+        kept = value if isinstance(value, Parameter) else Parameter(value, learned)
+        module.register_parameter(tensor_name, kept)
+    else:
+        module.register_buffer(tensor_name, value)
+    return module
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """Within the block each parametrized tensor is computed once."""
+    before, _Cache.found = _Cache.found, _Cache.found or {}
+    try:
+        yield
+    finally:
+        _Cache.found = before
+
+
+__getattr__, __dir__ = names_of(__name__)

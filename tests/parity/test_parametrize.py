@@ -1,0 +1,175 @@
+"""Computed parameters, weight and spectral normalisation: as in PyTorch, from the same numbers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import tallow as tl
+
+BOTH = pytest.mark.parametrize("m", [tl, torch], ids=["tallow", "torch"])
+
+
+def fixed(m: Any, module: Any) -> Any:
+    """All parameters and buffers set to the same numbers, vectors to length one."""
+    rng = np.random.RandomState(0)
+    with m.no_grad():
+        for name, t in module.state_dict().items():
+            value = rng.standard_normal(tuple(t.shape)).astype(np.float32)
+            t.copy_(m.from_numpy(value / np.linalg.norm(value) if name[-2:] in ("_u", "_v") else value))
+    return module
+
+
+def described(m: Any, module: Any, x: np.ndarray[Any, Any], steps: int = 3) -> Any:
+    """What three steps of training and an evaluation give."""
+    optimizer = m.optim.SGD(module.parameters(), lr=0.1)
+    seen = []
+    for _ in range(steps):
+        loss = (module(m.from_numpy(x)) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen.append(loss.item())
+    state = {name: t.numpy() for name, t in module.state_dict().items()}
+    return seen, state, module.eval()(m.from_numpy(x)).detach().numpy(), type(module).__name__
+
+
+def assert_agree(make: Callable[[Any], Any], *shape: int) -> None:
+    x = np.random.RandomState(1).standard_normal(shape).astype(np.float32)
+    ours, theirs = (described(m, fixed(m, make(m)), x) for m in (tl, torch))
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5)
+    assert list(ours[1]) == list(theirs[1])
+    for name, value in theirs[1].items():
+        np.testing.assert_allclose(ours[1][name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+    np.testing.assert_allclose(ours[2], theirs[2], rtol=1e-4, atol=1e-5)
+    assert ours[3] == theirs[3]
+
+
+@pytest.mark.parametrize("name", ["parametrizations.spectral_norm", "parametrizations.weight_norm", "spectral_norm"])
+def test_normalised_layers_learn_alike(name: str) -> None:
+    def norm(m: Any) -> Any:
+        place: Any = m.nn.utils
+        for part in name.split("."):
+            place = getattr(place, part)
+        return place
+
+    assert_agree(lambda m: norm(m)(m.nn.Linear(5, 3)), 4, 5)
+    assert_agree(lambda m: norm(m)(m.nn.Conv2d(2, 3, 3)), 2, 2, 5, 5)
+    assert_agree(lambda m: norm(m)(m.nn.ConvTranspose1d(2, 3, 3)), 2, 2, 5)
+    assert_agree(lambda m: norm(m)(m.nn.Linear(5, 3), name="bias"), 4, 5)
+
+
+@BOTH
+def test_the_spectral_norm_is_one(m: Any) -> None:
+    layer = m.nn.utils.parametrizations.spectral_norm(m.nn.Linear(6, 4), n_power_iterations=50)
+    assert m.linalg.matrix_norm(layer.weight, 2).item() == pytest.approx(1, abs=1e-3)
+    old = m.nn.utils.spectral_norm(m.nn.Linear(6, 4), n_power_iterations=50)
+    old(m.ones(1, 6))
+    assert m.linalg.matrix_norm(old.weight, 2).item() == pytest.approx(1, abs=1e-3)
+    weight = old.weight.detach().numpy()
+    m.nn.utils.remove_spectral_norm(old)
+    np.testing.assert_allclose(old.weight.detach().numpy(), weight, rtol=1e-5)
+    assert [name for name, _ in old.named_parameters()] == ["bias", "weight"]
+
+
+@BOTH
+def test_weight_norm_keeps_the_value(m: Any) -> None:
+    layer = m.nn.Linear(4, 3)
+    before = layer.weight.detach().clone()
+    m.nn.utils.parametrizations.weight_norm(layer)
+    assert m.allclose(layer.weight, before)
+    place = "parametrizations.weight.original"
+    assert list(layer.state_dict()) == ["bias", f"{place}0", f"{place}1"]
+
+
+def symmetric(m: Any) -> Any:
+    class Symmetric(m.nn.Module):
+        def forward(self, x):
+            return x.triu() + x.triu(1).mT
+
+        def right_inverse(self, a):
+            return a.triu()
+
+    return Symmetric()
+
+
+@BOTH
+def test_own_parametrizations(m: Any) -> None:
+    parametrize = m.nn.utils.parametrize
+    layer = m.nn.Linear(3, 3)
+    original = layer.weight
+    parametrize.register_parametrization(layer, "weight", symmetric(m))
+    assert m.equal(layer.weight, layer.weight.mT)
+    assert layer.parametrizations.weight.original is original
+    assert parametrize.is_parametrized(layer, "weight")
+    assert not parametrize.is_parametrized(layer, "bias")
+    assert isinstance(layer, m.nn.Linear)
+    assert parametrize.type_before_parametrizations(layer) is m.nn.Linear
+    with m.no_grad():
+        layer.weight = m.ones(3, 3)
+    assert layer.parametrizations.weight.original.tolist() == [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
+    layer(m.ones(1, 3)).sum().backward()
+    assert layer.parametrizations.weight.original.grad is not None
+    with parametrize.cached():
+        assert layer.weight is layer.weight
+    assert layer.weight is not layer.weight
+    other = copy.deepcopy(layer)
+    assert m.equal(other.weight, layer.weight)
+    parametrize.remove_parametrizations(layer, "weight")
+    assert type(layer) is m.nn.Linear
+    assert isinstance(layer.weight, m.nn.Parameter)
+    assert layer.weight.tolist() == [[1] * 3] * 3
+
+
+@BOTH
+def test_several_parametrizations_of_one_tensor(m: Any) -> None:
+    class Double(m.nn.Module):
+        def forward(self, x):
+            return x * 2
+
+        def right_inverse(self, x):
+            return x / 2
+
+    layer = m.nn.Linear(3, 3)
+    m.nn.utils.parametrize.register_parametrization(layer, "weight", symmetric(m))
+    before = layer.weight.detach().clone()
+    m.nn.utils.parametrize.register_parametrization(layer, "weight", Double())
+    assert m.allclose(layer.weight, 2 * before)
+    assert len(layer.parametrizations.weight) == 2
+    m.nn.utils.parametrize.remove_parametrizations(layer, "weight", leave_parametrized=False)
+    assert m.allclose(layer.weight, before.triu())
+
+
+@BOTH
+def test_what_cannot_be_parametrized(m: Any) -> None:
+    class Flat(m.nn.Module):
+        def forward(self, x):
+            return x.flatten()
+
+    with pytest.raises(ValueError):
+        m.nn.utils.parametrize.register_parametrization(m.nn.Linear(2, 2), "height", Flat())
+    with pytest.raises((ValueError, RuntimeError)):
+        m.nn.utils.parametrize.register_parametrization(m.nn.Linear(2, 2), "weight", Flat())
+    with pytest.raises(ValueError):
+        m.nn.utils.parametrize.remove_parametrizations(m.nn.Linear(2, 2), "weight")
+
+
+@BOTH
+def test_skip_init(m: Any) -> None:
+    layer = m.nn.utils.skip_init(m.nn.Linear, 3, 2, bias=False)
+    assert layer.weight.shape == (2, 3)
+    assert layer.weight.device.type == "cpu"
+
+
+@BOTH
+def test_older_names_warn(m: Any) -> None:
+    w = m.empty(2, 3)
+    with pytest.warns(FutureWarning, match="xavier_uniform"):
+        assert m.nn.init.xavier_uniform(w) is w
+    with pytest.warns(FutureWarning, match="clip_grad_norm"):
+        m.nn.utils.clip_grad_norm([w], 1.0)

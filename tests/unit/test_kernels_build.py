@@ -82,7 +82,8 @@ for n in (*range(1, 20), 33, 100):
     fn["convolution"](x, w, normal(3), *settings, (4, n)), fn["convolution_dx"](g, w, *settings, (3, n))
     fn["convolution_dw"](x, g, *settings, (3, 2, 2, 1))
     windows = ((2, 2), (2, 1), (0, 1), (1, 1))
-    fn["max_pool_backward"](fn["max_pool"](normal(2, 4, n), *windows, (2, n + 1)), normal(2, 4, n), *windows)
+    y, places = fn["max_pool"](normal(2, 4, n), *windows, (2, n + 1))
+    fn["max_pool_backward"](y, normal(2, 4, n), places, *windows)
     fn["adam_step"](*[normal(n) for _ in range(5)], 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, False)
     fn["adam_step"](*[normal(n) for _ in range(4)], None, 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, True)
     steps = [(slice(0, 2), 2), (slice(2, 3), 1)]

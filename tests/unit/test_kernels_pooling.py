@@ -74,8 +74,8 @@ def test_both_passes(case: tuple[Any, ...], values: str, poisoned_empty: list[Gu
         x[x < 1] = -np.inf
     g = rng.standard_normal((*shape[: len(shape) - len(out)], *out)).astype(np.float32)
     wanted_y, wanted_dx = expected(x, g, case)
-    y = compiled("max_pool", x, *settings, out)
-    dx = compiled("max_pool_backward", g, x, *settings)
+    y, places = compiled("max_pool", x, *settings, out)
+    dx = compiled("max_pool_backward", g, x, places, *settings)
     np.testing.assert_array_equal(y, wanted_y)
     np.testing.assert_allclose(dx, wanted_dx, rtol=1e-6, atol=1e-6)
     for made in poisoned_empty:
@@ -87,8 +87,8 @@ def test_nan_is_the_maximum_and_takes_no_gradient() -> None:
     x = rng.standard_normal((1, 4, 40)).astype(np.float32)
     x[0, 1, 5] = x[0, 2, 39] = np.nan
     g = np.ones((1, 2, 20), np.float32)
-    y = compiled("max_pool", x, (2, 2), (2, 2), (0, 0), (1, 1), (2, 20))
-    dx = compiled("max_pool_backward", g, x, (2, 2), (2, 2), (0, 0), (1, 1))
+    y, places = compiled("max_pool", x, (2, 2), (2, 2), (0, 0), (1, 1), (2, 20))
+    dx = compiled("max_pool_backward", g, x, places, (2, 2), (2, 2), (0, 0), (1, 1))
     assert np.isnan(y).sum() == 2
     assert np.isnan(y[0, 0, 2])
     assert np.isnan(y[0, 1, 19])
@@ -99,25 +99,27 @@ def test_nan_is_the_maximum_and_takes_no_gradient() -> None:
 def test_any_layout() -> None:
     x = rng.standard_normal((2, 6, 8)).astype(np.float32)
     settings = ((3, 3), (1, 1), (1, 1), (1, 1))
-    y = compiled("max_pool", x, *settings, (6, 8))
+    y, places = compiled("max_pool", x, *settings, (6, 8))
+    dx = compiled("max_pool_backward", y, x, places, *settings)
     for other in (np.asfortranarray(x), x[:, ::-1].copy()[:, ::-1]):
-        np.testing.assert_array_equal(compiled("max_pool", other, *settings, (6, 8)), y)
-        g = np.asfortranarray(y)
-        np.testing.assert_array_equal(
-            compiled("max_pool_backward", g, other, *settings), compiled("max_pool_backward", y, x, *settings)
-        )
+        np.testing.assert_array_equal(compiled("max_pool", other, *settings, (6, 8))[0], y)
+        g, again = np.asfortranarray(y), np.asfortranarray(places)
+        np.testing.assert_array_equal(compiled("max_pool_backward", g, other, again, *settings), dx)
 
 
 def test_what_does_not_fit_is_refused() -> None:
     x, g = np.zeros((2, 4, 4), np.float32), np.zeros((2, 2, 2), np.float32)
     two, no, one = (2, 2), (0, 0), (1, 1)
+    places = np.zeros(g.shape, np.int32)
     for name, args in [
         ("max_pool", (x, two, (0, 1), no, one, two)),
         ("max_pool", (x, two, two, (-1, 0), one, two)),
         ("max_pool", (x, two, two, no, one, (2,))),
         ("max_pool", (x, (1, 1, 1), (1, 1, 1), (0, 0, 0), (1, 1, 1), (2, 4, 4))),
-        ("max_pool_backward", (g[:1], x, two, two, no, one)),
-        ("max_pool_backward", (g, x, two, two, no, (0, 1))),
+        ("max_pool_backward", (g[:1], x, places, two, two, no, one)),
+        ("max_pool_backward", (g[:1], x, places[:1], two, two, no, one)),
+        ("max_pool_backward", (g, x, None, two, two, no, one)),
+        ("max_pool_backward", (g, x, places.astype(np.int64), two, two, no, one)),
     ]:
         with pytest.raises(ShapeError):
             compiled(name, *args)
@@ -129,9 +131,15 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     x = rng.standard_normal((5, 9, 9)).astype(np.float32)
     settings = ((3, 3), (2, 2), (1, 1), (1, 1))
-    y = compiled("max_pool", x, *settings, (5, 5))
-    dx = compiled("max_pool_backward", y, x, *settings)
+    y, places = compiled("max_pool", x, *settings, (5, 5))
+    dx = compiled("max_pool_backward", y, x, places, *settings)
     monkeypatch.setattr(threads, "thread_count", lambda: 3)
     monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
-    np.testing.assert_array_equal(compiled("max_pool", x, *settings, (5, 5)), y)
-    np.testing.assert_array_equal(compiled("max_pool_backward", y, x, *settings), dx)
+    np.testing.assert_array_equal(compiled("max_pool", x, *settings, (5, 5))[0], y)
+    np.testing.assert_array_equal(compiled("max_pool_backward", y, x, places, *settings), dx)
+
+
+def test_a_place_outside_of_the_plane_is_not_written() -> None:
+    x, g, places = np.zeros((2, 4), np.float32), np.ones((2, 2), np.float32), np.array([[4, -5], [3, 2**30]], np.int32)
+    dx = compiled("max_pool_backward", g, x, places, (2,), (2,), (0,), (1,))
+    np.testing.assert_array_equal(dx, [[0, 0, 0, 0], [0, 0, 0, 1]])

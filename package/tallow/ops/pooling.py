@@ -160,19 +160,14 @@ def max_pool(
     dilation: IntOrInts = 1,
     ceil_mode: bool = False,
 ) -> Result:
-    """The maximum of each window over the last `dims` dims. Padding counts as -∞.
-
-    Nothing but the input is kept for backward, which finds the maxima again.
-    """
+    """The maximum of each window over the last `dims` dims. Padding counts as -∞."""
     name = f"max_pool{dims}d"
     refuse_bool(name, input)
     axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
 
     windows = tuple(tuple(getattr(axis, name) for axis in axes) for name in WINDOW)
-    return (
-        run("max_pool", input, *windows, tuple(axis.out for axis in axes)),
-        lambda g: (run("max_pool_backward", g, input, *windows),),
-    )
+    y, places = run("max_pool", input, *windows, tuple(axis.out for axis in axes))
+    return y, lambda g: (run("max_pool_backward", g, input, places, *windows),)
 
 
 WINDOW = ("kernel", "stride", "padding", "dilation")
@@ -193,14 +188,18 @@ def _max_stages(x: Array, axes: list[Axis]) -> list[Array]:
 
 
 @kernel("max_pool", "array")
-def max_pool_array(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> Array:
-    """Shapes:  x (*lead, *spatial) -> (*lead, *out)"""
-    return _max_stages(x, _axes(x.shape, kernel, stride, padding, dilation, out))[-1]
+def max_pool_array(
+    x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
+) -> tuple[Array, None]:
+    """The maxima, and nothing for backward, which finds them again.  Shapes:  x (*lead, *spatial) -> (*lead, *out)"""
+    return _max_stages(x, _axes(x.shape, kernel, stride, padding, dilation, out))[-1], None
 
 
 @kernel("max_pool_backward", "array")
-def max_pool_backward_array(g: Array, x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
-    """Shapes:  g (*lead, *out), x (*lead, *spatial) -> the same as x"""
+def max_pool_backward_array(
+    g: Array, x: Array, places: Array | None, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> Array:
+    """Shapes:  g (*lead, *out), x (*lead, *spatial) -> the same as x; `places` are for kernels"""
     axes = _axes(x.shape, kernel, stride, padding, dilation, g.shape[-len(kernel) :])
     done = _max_stages(x, axes)
     for axis, before, after in zip(axes, reversed(done[:-1]), reversed(done[1:]), strict=True):

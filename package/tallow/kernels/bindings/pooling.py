@@ -14,19 +14,19 @@ from tallow.kernels.library import POINTER, SIZE, function
 
 Sizes = tuple[int, ...]
 
-_max_pool = function("tl_max_pool_f32", None, POINTER, POINTER, SIZE, SIZE, POINTER)
-_max_pool_backward = function("tl_max_pool_backward_f32", None, *[POINTER] * 3, SIZE, SIZE, POINTER, POINTER)
+_max_pool = function("tl_max_pool_f32", None, *[POINTER] * 3, SIZE, SIZE, POINTER)
+_max_pool_backward = function("tl_max_pool_backward_f32", None, *[POINTER] * 3, *[SIZE] * 4)
 _Shape = SIZE * 12
 
 
 def float32_planes(x: Array, kernel: Sizes, *_: object) -> bool:
     """A float32 array, and one spatial dim or two."""
-    return x.dtype == FLOAT32 and len(kernel) in (1, 2)
+    return x.dtype == FLOAT32 and len(kernel) in (1, 2) and math.prod(x.shape[-len(kernel) :]) < 2**31
 
 
-def two_float32_planes(g: Array, x: Array, kernel: Sizes, *_: object) -> bool:
-    """Two float32 arrays, and one spatial dim or two."""
-    return g.dtype == FLOAT32 and float32_planes(x, kernel)
+def float32_with_places(g: Array, x: Array, places: Array | None, kernel: Sizes, *_: object) -> bool:
+    """Two float32 arrays, one spatial dim or two, and the places that a compiled forward pass found."""
+    return g.dtype == FLOAT32 and float32_planes(x, kernel) and places is not None and places.dtype == np.int32
 
 
 class _Call:
@@ -51,27 +51,33 @@ class _Call:
 
 
 @compiled("max_pool", float32_planes)
-def max_pool(x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Sizes, out: Sizes) -> Array:
-    """Shapes:  x (*lead, *spatial) -> (*lead, *out)"""
+def max_pool(x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Sizes, out: Sizes) -> tuple[Array, Array]:
+    """The maxima, and their places in flattened planes.  Shapes:  x (*lead, *spatial) -> (*lead, *out), the same"""
     call = _Call(x.shape, kernel, stride, before, dilation, out)
     x = contiguous(x)
-    y = np.empty((*call.lead, *out), FLOAT32)
-    in_parts(call.planes, call.work, lambda first, last: _max_pool(address(y), address(x), first, last, call.shape))
-    return y
-
-
-@compiled("max_pool_backward", two_float32_planes)
-def max_pool_backward(g: Array, x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Sizes) -> Array:
-    """Shapes:  g (*lead, *out), x (*lead, *spatial) -> the same as x"""
-    call = _Call(x.shape, kernel, stride, before, dilation, g.shape[-len(kernel) :])
-    if g.shape[: -len(kernel)] != call.lead:
-        raise ShapeError(f"max_pool_backward: g {g.shape} and input {x.shape} do not fit each other")
-    g, x = contiguous(g), contiguous(x)
-    dx = np.empty(x.shape, FLOAT32)
+    y, places = np.empty((*call.lead, *out), FLOAT32), np.empty((*call.lead, *out), np.int32)
 
     def part(first: int, last: int) -> None:
-        scratch = np.empty(g.shape[-1], FLOAT32)
-        _max_pool_backward(address(dx), address(g), address(x), first, last, call.shape, address(scratch))
+        _max_pool(address(y), address(places), address(x), first, last, call.shape)
 
     in_parts(call.planes, call.work, part)
+    return y, places
+
+
+@compiled("max_pool_backward", float32_with_places)
+def max_pool_backward(
+    g: Array, x: Array, places: Array | None, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Sizes
+) -> Array:
+    """Shapes:  g and places (*lead, *out), x (*lead, *spatial) -> the same as x"""
+    dims = len(kernel)
+    if places is None or places.dtype != np.int32 or places.shape != g.shape or g.shape[:-dims] != x.shape[:-dims]:
+        raise ShapeError(f"max_pool_backward: g {g.shape}, its places and input {x.shape} do not fit each other")
+    g, places = contiguous(g), np.ascontiguousarray(places)
+    dx = np.empty(x.shape, FLOAT32)
+    planes, plane, windows = (math.prod(s) for s in (x.shape[:-dims], x.shape[-dims:], g.shape[-dims:]))
+
+    def part(first: int, last: int) -> None:
+        _max_pool_backward(address(dx), address(g), address(places), first, last, plane, windows)
+
+    in_parts(planes, dx.size, part)
     return dx

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -19,11 +19,16 @@ import numpy.typing as npt
 
 from tallow.errors import ArgumentError, MissingPackageError, TokenizerError
 from tallow.io.json_object import parse_object
+from tallow.text.chat import ChatTemplate, Message, choose_template
 
 FILE = "tokenizer.json"
 CONFIG = "tokenizer_config.json"
+TEMPLATE = "chat_template.jinja"
+TEMPLATES = "additional_chat_templates/*.jinja"
 MAX_BYTES = 256 << 20  # the largest in use take some 40 MB
 MAX_DEPTH = 32
+UNFINISHED = "\N{REPLACEMENT CHARACTER}"  # what a tokenizer makes of the first bytes of a character
+CONTEXT = 8  # ids of a prompt that are enough to tell whether a space goes before the next
 UNLIMITED = 1 << 40  # a config without a limit says 10^30
 IN_PYODIDE = sys.platform == "emscripten"
 
@@ -64,7 +69,7 @@ class Tokenizer:
 
     Attributes:
         model_max_length: the most ids a text may have, special tokens included; None without a limit.
-        chat_template: Jinja source, or None.
+        chat_template: Jinja source, a list of named ones as in `tokenizer_config.json`, or None.
 
     Example:
         tokenizer = Tokenizer.from_pretrained("all-MiniLM-L6-v2")
@@ -75,10 +80,10 @@ class Tokenizer:
         config = config or {}
         self._engine = engine
         self._config = config
+        self._template: ChatTemplate | None = None
         limit = config.get("model_max_length")
         self.model_max_length = int(limit) if isinstance(limit, int | float) and 0 < limit < UNLIMITED else None
-        template = config.get("chat_template")
-        self.chat_template = template if isinstance(template, str) else None
+        self.chat_template: Any = config.get("chat_template")
         self.pad_token_id = self._id_of("pad_token")
         self.mask_token_id = self._id_of("mask_token")
         self.bos_token_id = self._id_of("bos_token")
@@ -86,7 +91,8 @@ class Tokenizer:
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Tokenizer:
-        """Read the `tokenizer.json` and `tokenizer_config.json` of a model's folder; the second may be missing.
+        """Read a model's folder: `tokenizer.json`, and where they are there `tokenizer_config.json` and
+        `chat_template.jinja`, which goes before a template in the config.
 
         Raises:  TokenizerError when the file is missing or malformed; MissingPackageError
         """
@@ -95,6 +101,7 @@ class Tokenizer:
             raise TokenizerError(f"{path} does not exist", mend="save the tokenizer as a fast one, in transformers")
         config_path = Path(folder) / CONFIG
         config = _read_object(config_path) if config_path.exists() else {}
+        config["chat_template"] = _read_templates(Path(folder)) or config.get("chat_template")
         return cls(_engine(_read_text(path), str(path), config), config)
 
     def encode(self, text: str, pair: str | None = None, *, add_special_tokens: bool = True) -> list[int]:
@@ -143,6 +150,75 @@ class Tokenizer:
         """The text of ids."""
         return self._engine.decode(list(map(int, ids)), not skip_special_tokens)
 
+    def decode_stream(self, ids: Iterable[int], *, previous: Sequence[int] = ()) -> Iterator[str]:
+        """The text of ids as they come, in pieces that never split a character; special tokens are left out.
+
+        Args:  previous: the ids before the first, where there are some, such as a prompt's
+        """
+        # A token's text depends on those before it, so each is decoded after the ids of the last piece that was shown.
+        held = list(previous[-CONTEXT:])
+        shown = len(self.decode(held)) if held else 0
+        known = len(held)
+        for token in ids:
+            held.append(token)
+            text = self.decode(held)
+            if len(text) > shown and not text.endswith(UNFINISHED):
+                yield text[shown:]
+                held, known = held[known:], len(held) - known
+                shown = len(self.decode(held))
+        if held[known:] and (rest := self.decode(held)[shown:]):
+            yield rest
+
+    def apply_chat_template(
+        self,
+        messages: Sequence[Message],
+        *,
+        chat_template: str | None = None,
+        tools: Sequence[dict[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        **variables: Any,
+    ) -> list[int]:
+        """The ids of a conversation, as the model was trained to read it.
+
+        Args:
+            chat_template: the name of one of several; None means "default", or "tool_use" if there are tools and it is
+                there.
+            tools, add_generation_prompt, variables: as `ChatTemplate.render`
+
+        Raises:  as `render_chat`
+        """
+        text = self.render_chat(
+            messages,
+            chat_template=chat_template,
+            tools=tools,
+            add_generation_prompt=add_generation_prompt,
+            **variables,
+        )
+        return self.encode(text, add_special_tokens=False)
+
+    def render_chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        chat_template: str | None = None,
+        tools: Sequence[dict[str, Any]] | None = None,
+        **variables: Any,
+    ) -> str:
+        """The text of a conversation, special tokens included; arguments as `apply_chat_template`.
+
+        Raises:  TokenizerError when there is no template, or it fails; ArgumentError when it refuses the messages;
+                 MissingPackageError
+        """
+        source = choose_template(self.chat_template, name=chat_template, tools=bool(tools))
+        if source is None:
+            raise TokenizerError(
+                "the tokenizer has no chat template",
+                mend="take a model that is trained to chat, often called -Instruct or -Chat; or set chat_template",
+            )
+        if self._template is None or self._template.source != source:
+            self._template = ChatTemplate(source, self._special_tokens())
+        return self._template.render(messages, tools=tools, **variables)
+
     def token_to_id(self, token: str) -> int | None:
         """The id of a piece or a special token; None where there is none."""
         return self._engine.token_to_id(token)
@@ -159,10 +235,18 @@ class Tokenizer:
         return self._engine.encode(text, pair, special)
 
     def _id_of(self, name: str) -> int | None:
-        token = self._config.get(name)
-        if isinstance(token, dict):  # an "AddedToken"
-            token = token.get("content")
-        return self._engine.token_to_id(token) if isinstance(token, str) else None
+        token = self._special_tokens().get(name)
+        return None if token is None else self._engine.token_to_id(token)
+
+    def _special_tokens(self) -> dict[str, str]:
+        """The tokens that the config names, as {"bos_token": "<s>"}."""
+        tokens = {}
+        for name, token in self._config.items():
+            if isinstance(token, dict):  # an "AddedToken"
+                token = token.get("content")
+            if name.endswith("_token") and isinstance(token, str):
+                tokens[name] = token
+        return tokens
 
 
 def _read_text(path: Path) -> str:
@@ -173,6 +257,15 @@ def _read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise TokenizerError(f"{path} is not UTF-8: {error}") from error
+
+
+def _read_templates(folder: Path) -> str | list[dict[str, str]] | None:
+    """The chat template that is a file of its own, or a list where there are further ones."""
+    if not (folder / TEMPLATE).exists():
+        return None
+    default = _read_text(folder / TEMPLATE)
+    others = [{"name": path.stem, "template": _read_text(path)} for path in sorted(folder.glob(TEMPLATES))]
+    return [{"name": "default", "template": default}, *others] if others else default
 
 
 def _read_object(path: Path) -> dict[str, Any]:

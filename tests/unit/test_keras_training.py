@@ -361,6 +361,11 @@ def test_an_interrupt_leaves_a_model_that_works() -> None:
         pytest.param(ArgumentError, "no targets", (X,), id="no targets"),
         pytest.param(ArgumentTypeError, "x is None", (), id="nothing"),
         pytest.param(DtypeError, "not numeric: it has dtype <U1", ([["a", "b"]], [1]), id="text"),
+        pytest.param(
+            DtypeError, "x.'b'. is not numeric", ({"a": X, "b": ["text"] * 100}, LABELS), id="a column of text"
+        ),
+        pytest.param(DtypeError, "y is not numeric", (X, ["text"] * 100), id="labels of text"),
+        pytest.param(ArgumentError, "x has 4, y has 100", (list(X), LABELS), id="rows as inputs"),
         pytest.param(DtypeError, "not numeric: it has dtype object", (np.array([[None, 1]]), [1]), id="objects"),
         pytest.param(ArgumentError, "no array", ([[1, 2], [1]], [1, 2]), id="ragged"),
         pytest.param(ArgumentError, "a single number", (1, 2), id="numbers"),

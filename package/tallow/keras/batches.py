@@ -243,27 +243,24 @@ def unpack_x_y_sample_weight(data: Any) -> Batch:
     return x, y, sample_weight
 
 
-def as_arrays(*structures: Any) -> tuple[Any, ...]:
+def as_arrays(x: Any, y: Any = None, sample_weight: Any = None) -> Batch:
     """Each as an array, or a structure of arrays; None stays. A list of numbers, or of lists of them, is one array.
-
-    Raises:  DtypeError for what is no number
-    """
-    return tuple(_as_arrays(structure) for structure in structures)
-
-
-def _as_arrays(x: Any) -> Any:
-    if isinstance(x, dict):
-        return {name: _as_arrays(part) for name, part in x.items()}
-    if isinstance(x, list | tuple) and any(isinstance(part, dict) or getattr(part, "shape", ()) for part in x):
-        return [_as_arrays(part) for part in x]
-    return as_array(x)
-
-
-def as_array(x: Any) -> Array | None:
-    """The array of a tensor, a sequence of numbers, a data frame.
 
     Raises:  DtypeError for what is no number, ArgumentError for sequences of different lengths
     """
+    return _as_arrays("x", x), _as_arrays("y", y), _as_arrays("sample_weight", sample_weight)
+
+
+def _as_arrays(name: str, x: Any) -> Any:
+    if isinstance(x, dict):
+        return {key: _as_arrays(f"{name}[{key!r}]", part) for key, part in x.items()}
+    if isinstance(x, list | tuple) and any(isinstance(part, dict) or getattr(part, "shape", ()) for part in x):
+        return [_as_arrays(f"{name}[{i}]", part) for i, part in enumerate(x)]
+    return _as_array(name, x)
+
+
+def _as_array(name: str, x: Any) -> Array | None:
+    """The array of a tensor, a sequence of numbers, a data frame; `name` is for messages."""
     if x is None:
         return None
     if isinstance(x, Tensor):
@@ -273,10 +270,10 @@ def as_array(x: Any) -> Array | None:
     try:
         array = np.asarray(x)
     except ValueError as error:
-        raise ArgumentError(f"the data is no array: {error}", mend="give all rows the same length") from error
+        raise ArgumentError(f"{name} is no array: {error}", mend="give all its rows the same length") from error
     if array.dtype.kind not in "biuf":
         raise DtypeError(
-            f"the data is not numeric: it has dtype {array.dtype}", mend="encode text and dates as numbers first"
+            f"{name} is not numeric: it has dtype {array.dtype}", mend="encode text and dates as numbers first"
         )
     return array.astype(np.int32) if array.dtype == np.uint16 else array  # tallow keeps bfloat16 in uint16
 
@@ -313,9 +310,10 @@ def row_count(x: Any, y: Any = None, sample_weight: Any = None) -> int:
     if not lengths:
         raise ArgumentTypeError("there is no data: x is None")
     if len({n for counts in lengths.values() for n in counts}) > 1:
-        each = ", ".join(f"{name} has {' and '.join(map(str, counts))}" for name, counts in lengths.items())
+        each = ", ".join(f"{name} has {' and '.join(map(str, sorted({*counts})))}" for name, counts in lengths.items())
         raise ArgumentError(
-            f"the numbers of samples differ: {each}", mend="give a target, and a weight, for each sample"
+            f"the numbers of samples differ: {each}",
+            mend="give a target, and a weight, for each sample; a list of arrays has one for each input of the model",
         )
     return next(iter(lengths.values()))[0]
 

@@ -58,7 +58,7 @@ class History(Callback):
         for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
             for key, label, style in ((name, "training", "-"), (f"val_{name}", "validation", "--")):
                 if values := self.history.get(key):
-                    epochs = [epoch + 1 for epoch in self._epochs[key]]
+                    epochs = [epoch + 1 for epoch in self._epochs.get(key, range(len(values)))]
                     axes.plot(epochs, values, style, label=label, marker="." if len(values) < 20 else "")
             axes.set_title(name.replace("_", " "))
             axes.set_xlabel("epoch")

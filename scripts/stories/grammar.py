@@ -1,8 +1,8 @@
 """A grammar of small stories: a plot is a row of steps, a step a choice of templates, a template text with slots.
 
 One cast is drawn for a story and fills the slots of every step, so that who has what stays the same to the end. Names
-come again soon after they are told first, and heroes have a home and a kind of their own: so short and so varied a way
-back is what a small model learns to repeat names by.
+and things come again soon after they are told first, and heroes have a home and a kind of their own: by that a small
+model learns to repeat them.
 """
 
 from __future__ import annotations

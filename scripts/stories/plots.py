@@ -14,9 +14,9 @@ LOST = Plot(
     things=(*words.TOYS, *words.CLOTHES),
     steps=(
         (
-            "{hero.He} had {thing.a} and took it everywhere.",
-            "More than anything, {hero.he} loved {hero.his} {thing.full}.",
-            "{elder} had given {hero.him} {thing.a}, and it was {hero.his} best thing.",
+            "{hero.He} had {thing.a}, and {hero.he} took the {thing} everywhere.",
+            "More than anything, {hero.he} loved {hero.his} {thing.full}. No {thing} was as good as this {thing}.",
+            "{elder} had given {hero.him} {thing.a}, and the {thing} was {hero.his} best thing.",
         ),
         (
             "{when} {hero} went to {place} to play. When it was time to go home, the {thing} was gone.",
@@ -66,9 +66,9 @@ STUCK = Plot(
     ),
     steps=(
         (
-            "{when} {hero} was outside with {hero.his} {thing.full}.",
-            "{when} {hero} went out to play with {thing.a}.",
-            "{hero.He} had a new {thing}. It was {thing.colour}, and {hero.he} was very proud of it.",
+            "{when} {hero} was outside with {hero.his} {thing.full}. The {thing} was new.",
+            "{when} {hero} took {thing.a} and went out to play. What a fine {thing} it was!",
+            "{hero.He} had a new {thing}. The {thing} was {thing.colour}, and {hero.he} was very proud of it.",
         ),
         (
             "Suddenly the wind blew hard. It carried the {thing} away, and it got stuck {up}.",
@@ -87,7 +87,7 @@ STUCK = Plot(
         ),
         (
             'Then {friend.full} came along with a long stick. "Let me try," said {friend}.',
-            '{elder} heard it and brought a ladder. "Hold it well, and I will go up," said {elder}.',
+            '{elder} heard it, and {elder} brought a ladder. "Hold it well, and I will go up," said {elder}.',
             '{friend.full} had an idea. "Stand on my back," said {friend}. "Together we are tall."',
         ),
         (
@@ -108,9 +108,9 @@ SHARING = Plot(
     "sharing",
     steps=(
         (
-            "{when} {hero} found {thing.a} {place.at}. {friend.full} saw it at the same time.",
-            "{when} {hero} and {friend.full} were playing {place.at}. There they found {thing.a}.",
-            "{when} {elder} gave {hero} and {friend.full} {thing.a}. But there was only one.",
+            "{when} {hero} found {thing.a} {place.at}. {friend.full} saw the {thing} at the same time.",
+            "{when} {hero} and {friend.full} played {place.at} and found {thing.a}. Whose {thing} was it?",
+            "{when} {elder} gave {hero} and {friend.full} {thing.a}. But there was only one {thing}.",
         ),
         (
             '"It is mine!" said {hero}. "No, it is mine!" said {friend}.',
@@ -146,13 +146,13 @@ BROKEN = Plot(
     things=("cup", "plate", "vase", "lamp", "pot", "bowl"),
     steps=(
         (
-            "{elder} had {thing.a} that stood on the table.",
-            "On the shelf stood {thing.a}. It belonged to {elder}.",
-            "{elder} had {thing.a}, and nobody was to touch it.",
+            "{elder} had {thing.a}. The {thing} was {elder}'s best {thing}, and it stood on the table.",
+            "On the shelf stood {thing.a}. The {thing} belonged to {elder}, and {elder} liked it very much.",
+            '{elder} had {thing.a}. "Nobody is to touch the {thing}," said {elder}.',
         ),
         (
-            "{when} {hero} ran through the room and bumped into it. Crash! The {thing} fell down and broke.",
-            "{when} {hero} wanted to look at it closely. It slipped and fell, and the {thing} broke in two.",
+            "{when} {hero} ran through the room and bumped into the {thing}. Crash! The {thing} fell down and broke.",
+            "{when} {hero} wanted to look at the {thing} closely. The {thing} slipped and fell and broke in two.",
             "{when} {hero} threw a ball in the house. Crash! The ball hit the {thing}, and it broke.",
         ),
         (
@@ -317,8 +317,8 @@ FEAR = Plot(
         ),
         (
             '"I cannot do this," said {hero}. "I am too afraid."',
-            '"Help!" cried {hero}, and {hero.he} held on to {elder}.',
-            "{hero} hid behind {elder} and did not say a word.",
+            '"Help, {elder}!" cried {hero}, and {hero.he} held on to {elder}.',
+            "{hero} hid behind {elder}, and {elder} waited.",
         ),
         (
             '"I was afraid of it once, too," said {elder}. "{advice}"',
@@ -359,9 +359,9 @@ COOKING = Plot(
     ),
     steps=(
         (
-            "{when} {hero} wanted to make {dish} for {elder}.",
-            "It was {elder}'s birthday, and {hero} wanted to make {dish}.",
-            "{elder} was ill in bed, so {hero} wanted to make {dish} for {elder.him}.",
+            "{when} {hero} wanted to make {dish} for {elder}. How {elder} would like that!",
+            "It was {elder}'s birthday, and {hero} wanted to make {dish} for {elder}.",
+            "{elder} was ill in bed. So {hero} wanted to make {dish} for {elder}.",
         ),
         (
             "{hero.He} took a big bowl and a spoon. But {hero.he} could find no {missing}.",
@@ -464,8 +464,8 @@ SEED = Plot(
     ),
     steps=(
         (
-            "{when} {elder} gave {hero} a tiny seed.",
-            "{when} {hero} found a tiny seed in {hero.his} pocket.",
+            "{when} {elder} gave {hero} a tiny seed. {hero} looked at {elder} and at the seed.",
+            "{when} {hero} found a tiny seed and showed it to {elder}. {elder} smiled.",
             '"What is this?" asked {hero} one day. "It is a seed," said {elder}.',
         ),
         (
@@ -513,9 +513,9 @@ NEWCOMER = Plot(
     things=("ball", "kite", "drum", "boat", "train"),
     steps=(
         (
-            "{when} {hero} went to {place} with {thing.a}.",
-            "{when} {hero} took {hero.his} {thing.full} to {place}.",
-            "{when} {hero} was playing with {thing.a} {place.at}.",
+            "{when} {hero} went to {place} with {thing.a}. It was a good {thing}.",
+            "{when} {hero} took {hero.his} {thing.full} to {place}. {hero} liked the {thing} very much.",
+            "{when} {hero} was playing with {thing.a} {place.at}. The {thing} was new.",
         ),
         (
             "Someone new was standing {first}, all alone. It was {friend.full}.",
@@ -564,7 +564,7 @@ RACE = Plot(
     steps=(
         (
             "{when} there was {race}. The prize was {prize}.",
-            "{when} {elder} called everyone to {race}. Whoever came first was to have {prize}.",
+            '{when} {elder} called everyone to {race}. "Whoever comes first will have {prize}," said {elder}.',
         ),
         (
             '"I am going to win," said {hero}. {friend.full} wanted to win, too.',
@@ -618,8 +618,8 @@ ASTRAY = Plot(
     ),
     steps=(
         (
-            '"Do not go too far," {elder} always said.',
-            "{elder} had told {hero.him} never to go far from home alone.",
+            '"Do not go too far," {elder} always said. {hero} loved {elder} and was good.',
+            "{elder} had told {hero} never to go far from home alone. So {hero} stayed near {elder}.",
         ),
         (
             "{when} {hero} saw {lure} and ran after it.",
@@ -689,7 +689,7 @@ NOISE = Plot(
             'It did not stop. "{noise}!" it went, again and again.',
         ),
         (
-            '{hero} ran to {elder}. "There is something in the dark!" {hero.he} said.',
+            '{hero} ran to {elder}. "{elder}, there is something in the dark!" {hero.he} said.',
             '"{elder}!" called {hero}. "There is a monster in my room!"',
         ),
         (
@@ -754,9 +754,9 @@ LEARNING = Plot(
             "{hero} hung {hero.his} head and wanted to give up.",
         ),
         (
-            '"Nobody can do it the first time," said {elder}. "Try again."',
+            '"Nobody can do it the first time," said {elder}. {elder} smiled. "Try again."',
             '{elder} laughed. "When I was small, I could not {skill} either," {elder.he} said.',
-            '"You cannot do it yet," said {elder}. "Yet is a very good word."',
+            '"You cannot do it yet," said {elder}. "Yet is a very good word," said {elder}.',
         ),
         (
             "So {hero} tried again, and then again.",
@@ -838,8 +838,8 @@ PRESENT = Plot(
     ),
     steps=(
         (
-            "Tomorrow was {elder}'s birthday.",
-            "It was almost {elder}'s birthday, and {hero} wanted to give {elder.him} something.",
+            "Tomorrow was {elder}'s birthday, and {hero} loved {elder}.",
+            "It was almost {elder}'s birthday, and {hero} wanted to give {elder} something.",
         ),
         (
             "{hero} looked into {hero.his} money box. There was one coin in it.",
@@ -941,8 +941,8 @@ HONEY = Plot(
     ),
     steps=(
         (
-            "On the table stood {elder}'s {treat}. It was for the evening.",
-            '"The {treat} is for tonight," said {elder}, and {elder.he} went out.',
+            "On the table stood {elder}'s {treat}. {elder} had made the {treat} for the evening.",
+            '{elder} had made {treat}. "The {treat} is for tonight," said {elder}, and {elder.he} went out.',
         ),
         (
             "{hero} only wanted to smell it. Then {hero.he} wanted to taste it, just once.",

@@ -31,7 +31,7 @@ class Settings:
     context: int = 256
     initializer_range: float = 0.1
 
-    steps: int = 3000
+    steps: int = 3600
     batch_size: int = 16
     learning_rate: float = 4e-3
     final_learning_rate: float = 1e-4

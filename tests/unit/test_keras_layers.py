@@ -225,6 +225,18 @@ def test_lstm_is_its_formula() -> None:
         np.testing.assert_allclose(y[0, t], h, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["SimpleRNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("options", [{}, {"go_backwards": True}, {"use_bias": False}])
+def test_all_steps_at_once_are_the_steps_one_by_one(name: str, options: dict[str, Any]) -> None:
+    at_once = getattr(layers, name)(3, return_sequences=True, **options)
+    one_by_one = getattr(layers, name)(3, return_sequences=True, activation=lambda x: tl.tanh(x), **options)
+    x = normal(2, 5, 4)
+    for layer in (at_once, one_by_one):
+        layer.build(x.shape)
+        layer.set_weights([normal(*w.shape, seed=i) for i, w in enumerate(layer.weights)])
+    np.testing.assert_allclose(numbers(at_once(x)), numbers(one_by_one(x)), rtol=1e-4, atol=1e-6)
+
+
 def test_normalization_adapts() -> None:
     x = 2 * normal(30, 3) + 1
     layer = layers.Normalization()

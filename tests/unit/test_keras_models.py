@@ -68,6 +68,7 @@ def test_sequential_is_its_layers_one_after_the_other() -> None:
     lambda: [keras.Input((4,)), layers.Dense(3)],
     lambda: [layers.InputLayer(shape=(4,)), layers.Dense(3)],
     lambda: [layers.Dense(3, input_shape=(4,))],
+    lambda: [layers.Dense(3, input_dim=4)],
     lambda: [keras.Sequential([keras.Input((4,)), layers.Dense(3)])],
 ])  # fmt: skip
 def test_sequential_is_built_where_its_input_is_known(first: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras import losses, metrics
-from tallow.keras.layers.layer import masks_of, set_masks
+from tallow.keras.layers.masks import masks_of, set_masks
 from tallow.keras.losses import Loss, LossFunctionWrapper
 from tallow.keras.metrics import Mean, MeanMetricWrapper, Metric
 from tallow.keras.structure import flatten, map_structure

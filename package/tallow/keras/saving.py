@@ -27,7 +27,7 @@ from tallow.io.json_object import parse_object
 from tallow.io.safetensors import encode, safe_open, save
 from tallow.io.source import Opened, Path, Source, open_source
 from tallow.io.zip_archive import ZipArchive, ZipWriter
-from tallow.keras.layers.layer import limited_weights
+from tallow.keras.layers.limits import limited_weights
 from tallow.keras.serialization import (
     custom_object_scope,
     deserialize_keras_object,

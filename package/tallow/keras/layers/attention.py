@@ -31,6 +31,8 @@ class HeadProjection(Affine):
         output_shape: the dims that come in their place.
     """
 
+    supports_masking = True
+
     def __init__(self, contracted: int, output_shape: tuple[int, ...], *settings: Any, **kwargs: Any) -> None:
         super().__init__(None, *settings, **kwargs)
         self.contracted = contracted

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 import tallow as tl
-from tallow import dtypes
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, MissingNameError, ShapeError, TallowError
-from tallow.keras import initializers, regularizers
-from tallow.keras.config import floatx
-from tallow.keras.layers.checks import refuse_constraints
-from tallow.keras.layers.tracking import tracked
-from tallow.keras.layers.variable import Variable, make_variable
+from tallow.errors import ArgumentTypeError, MissingNameError, ShapeError, TallowError
+from tallow.keras import regularizers
+from tallow.keras.layers.masks import masks_of, set_masks
+from tallow.keras.layers.weighted import Weighted, as_dtype
 from tallow.keras.naming import automatic_name, snake_case
 from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
 from tallow.keras.shapes import Shape, map_shapes
 from tallow.keras.structure import flatten, map_structure
 from tallow.keras.symbolic import KerasTensor, Node, is_symbolic
-from tallow.nn import Module, Parameter
 from tallow.tensor import Tensor
 
 # What stands in for None when a layer is run to see the shape of its result: the batch, and any other size. Twice, so
@@ -34,7 +28,7 @@ from tallow.tensor import Tensor
 PROBES = ((1, 32), (2, 64))
 
 
-class Layer(Module):
+class Layer(Weighted):
     """Base of all layers and models. A subclass defines `call`, and may define `build`, which makes its weights by
     `add_weight` when the shape of the input is known.
 
@@ -45,7 +39,8 @@ class Layer(Module):
         dtype: of its weights and its result; inputs of another floating dtype are converted.
         name: by default that of the class with a number.
         activity_regularizer: a function of the result that is added to the loss, divided by the batch's size.
-        input_shape: the shape of a sample, for the first layer of a Sequential; `keras.Input` says the same.
+        input_shape: the shape of a sample, for the first layer of a Sequential, or `input_dim` if it has one dim;
+            `keras.Input` says the same.
 
     Example:
         class Scale(layers.Layer):
@@ -90,6 +85,7 @@ class Layer(Module):
         dtype: Any = None,
         name: str | None = None,
         input_shape: Sequence[int | None] | None = None,
+        input_dim: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__()
@@ -98,12 +94,13 @@ class Layer(Module):
         self.training = False
         self.built = False
         self.name = automatic_name(snake_case(type(self).__name__)) if name is None else str(name)
-        self.has_own_name = name is not None
         self.activity_regularizer = regularizers.get(activity_regularizer)
+        if input_dim is not None:
+            input_shape = (input_dim,)
         self.declared_shape: Shape | None = None if input_shape is None else (None, *input_shape)
         # Plain lists: __setattr__ would take them for lists of layers.
         self.__dict__.update(
-            _trainable=bool(trainable), _dtype=_as_dtype(dtype), _losses=[], inbound_nodes=[], build_shapes=None
+            _trainable=bool(trainable), _dtype=as_dtype(dtype), _losses=[], inbound_nodes=[], build_shapes=None
         )
 
     # ------------------------------------------------------------------------------------------- what subclasses define
@@ -126,54 +123,6 @@ class Layer(Module):
         """The mask of the result, given those of the inputs."""
         return previous_mask
 
-    # ---------------------------------------------------------------------------------------------------------- weights
-
-    def add_weight(
-        self,
-        shape: Sequence[int] | None = None,
-        initializer: Any = None,
-        dtype: Any = None,
-        trainable: bool = True,
-        regularizer: Any = None,
-        constraint: Any = None,
-        name: str | None = None,
-    ) -> Any:
-        """Make a weight, to be kept as an attribute. One that is not trainable is part of the state, not learned.
-
-        Args:
-            initializer: glorot_uniform by default; zeros for integers and booleans.
-            regularizer: a function of the weight that is added to the loss.
-        """
-        refuse_constraints(self.name, constraint)
-        target = self._dtype if dtype is None else _as_dtype(dtype)
-        shape = () if shape is None else tuple(shape)
-        if None in shape:
-            raise ShapeError(
-                f"{self.name}: a weight of shape {shape}: the input's size is not known", mend="give Input a full shape"
-            )
-        if initializer is None:
-            initializer = "glorot_uniform" if target.is_floating_point else "zeros"
-        _take_from_limit(self.name, math.prod(shape) * target.itemsize)
-        value = initializers.get(initializer)(shape, dtype=target)
-        value = value if isinstance(value, Tensor) else tl.tensor(np.asarray(value), dtype=target)
-        if tuple(value.shape) != shape:
-            raise ShapeError(f"{self.name}: the initializer gave {tuple(value.shape)} for a weight of shape {shape}")
-        made = make_variable(value, name or "variable", trainable, regularizers.get(regularizer))
-        if trainable and not self._trainable:
-            made.requires_grad_(False)
-        place = made.name
-        while place in self._parameters or place in self._buffers:
-            place += "_"
-        self._file(self._parameters if trainable else self._buffers, place, made)
-        return made
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Variable) and "_parameters" in self.__dict__:
-            for kind in (self._parameters, self._buffers):  # add_weight filed it under a name; this one is better
-                for key in [key for key, known in kind.items() if known is value and key != name]:
-                    del kind[key]
-        super().__setattr__(name, tracked(value) if isinstance(value, list | tuple | dict) else value)
-
     def __getattr__(self, name: str) -> Any:
         try:
             return super().__getattr__(name)
@@ -182,100 +131,6 @@ class Layer(Module):
             if isinstance(found, property) and found.fget is not None:
                 return found.fget(self)  # what it has to say Python has dropped, for there is a __getattr__
             raise
-
-    @property
-    def weights(self) -> list[Any]:
-        """All weights, each once: this layer's own, those to learn before the others; then those of its layers."""
-        own: list[Any] = [*self._parameters.values()]
-        own += [value for key, value in self._buffers.items() if key not in self._non_persistent_buffers_set]
-        found = {id(weight): weight for weight in own if weight is not None}
-        for child in self.children():
-            found |= {id(weight): weight for weight in _weights_of(child)}
-        return list(found.values())
-
-    variables = weights
-
-    @property
-    def trainable_weights(self) -> list[Any]:
-        return [weight for weight in self.weights if weight.requires_grad] if self.trainable else []
-
-    trainable_variables = trainable_weights
-
-    @property
-    def non_trainable_weights(self) -> list[Any]:
-        learned = {id(weight) for weight in self.trainable_weights}
-        return [weight for weight in self.weights if id(weight) not in learned]
-
-    non_trainable_variables = non_trainable_weights
-
-    @property
-    def trainable(self) -> bool:
-        """Whether the weights are learned. Setting it sets that of all layers within."""
-        return self._trainable
-
-    @trainable.setter
-    def trainable(self, value: bool) -> None:
-        self.__dict__["_trainable"] = bool(value)
-        for parameter in self._parameters.values():
-            if parameter is not None:
-                parameter.requires_grad_(bool(value))
-        for child in self.children():
-            if isinstance(child, Layer):
-                child.trainable = value
-            else:
-                child.apply(lambda module: set_trainable(module, bool(value)))
-
-    def get_weights(self) -> list[np.ndarray[Any, Any]]:
-        """Copies of the values of `weights`."""
-        return [weight.numpy(force=True).copy() for weight in self.weights]
-
-    def set_weights(self, weights: Sequence[Any]) -> None:
-        """Take values in the order of `weights`: all of them or, on an error, none.
-
-        Raises:  ShapeError with every shape that differs
-        """
-        own, given = self.weights, [np.asarray(value) for value in weights]
-        problems = [
-            f"  {index}: {getattr(weight, 'name', 'weight')} is {tuple(weight.shape)}, given {value.shape}"
-            for index, (weight, value) in enumerate(zip(own, given, strict=False))
-            if tuple(weight.shape) != value.shape
-        ]
-        if len(own) != len(given):
-            problems.append(f"  it has {len(own)} weights, given {len(given)}")
-        if problems:
-            raise ShapeError("\n".join([f"{self.name}: set_weights: the weights do not fit", *problems]))
-        with tl.no_grad():
-            for weight, value in zip(own, given, strict=True):
-                weight.copy_(tl.tensor(value, dtype=weight.dtype, device=weight.device))
-
-    def count_params(self) -> int:
-        """How many numbers there are in `weights`.
-
-        Raises:  ArgumentError for a layer that is not built
-        """
-        if not self.built:
-            raise ArgumentError(
-                f"{self.name}: it is not built, so it has no weights to count",
-                mend="call it with a tensor, or model.build(input_shape), first",
-            )
-        return sum(weight.numel() for weight in self.weights)
-
-    @property
-    def losses(self) -> list[Tensor]:
-        """What is to be added to the loss: what the last call added, and the regularization of the weights."""
-        added = [loss for module in self.modules() if isinstance(module, Layer) for loss in module._losses]
-        learned = (weight for weight in self.trainable_weights if getattr(weight, "regularizer", None) is not None)
-        return added + [weight.regularizer(weight) for weight in learned]
-
-    def add_loss(self, loss: Any) -> None:
-        """Within `call`: add a scalar, or several, to the loss."""
-        self._losses.extend(flatten(loss))
-
-    def clear_losses(self) -> None:
-        """Forget what calls have added to the loss."""
-        for module in self.modules():
-            if isinstance(module, Layer):
-                module._losses.clear()
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
@@ -515,77 +370,3 @@ def _names_of(function: Any) -> tuple[str, ...]:
 
 def _parameter_names(method: Any) -> tuple[str, ...]:
     return _names_of(method.__func__)
-
-
-def _as_dtype(spec: Any) -> dtypes.dtype:
-    if isinstance(spec, dict):  # a DTypePolicy of a file
-        spec = spec["config"]["name"]
-    if spec is None:
-        spec = floatx()
-    if isinstance(spec, str) and spec.startswith("mixed_"):
-        raise ArgumentError(f"dtype={spec!r}: mixed precision is not supported", mend="use 'float32'")
-    return next((d for d in dtypes.ALL if d.name == spec), None) or dtypes.as_dtype(spec)
-
-
-def _weights_of(module: Module) -> list[Any]:
-    if isinstance(module, Layer):
-        return module.weights
-    own = [*module._parameters.values(), *module._buffers.values()]
-    return [weight for weight in own if weight is not None] + [w for c in module.children() for w in _weights_of(c)]
-
-
-def set_trainable(module: Module, value: bool) -> None:
-    """Set `trainable` of a layer, or whether the parameters of any other module require grad."""
-    if isinstance(module, Layer):
-        module.trainable = value
-    else:
-        for parameter in module._parameters.values():
-            if isinstance(parameter, Parameter):
-                parameter.requires_grad_(value)
-
-
-# ------------------------------------------------------------------------------------------- models of unvetted files
-
-_bytes_left: ContextVar[int | None] = ContextVar("bytes_left", default=None)
-
-
-@contextmanager
-def limited_weights(size: int) -> Iterator[None]:
-    """Within it, weights may take so many bytes at most: those of the file that a model is rebuilt from."""
-    token = _bytes_left.set(size)
-    try:
-        yield
-    finally:
-        _bytes_left.reset(token)
-
-
-def _take_from_limit(layer: str, size: int) -> None:
-    left = _bytes_left.get()
-    if left is None:
-        return
-    if size > left:
-        raise CheckpointError(f"{layer} is to have a weight of {size} bytes, more than the file has left: {left}")
-    _bytes_left.set(left - size)
-
-
-# -------------------------------------------------------------------------------------------------------------- masks
-
-
-def masks_of(structure: Any) -> Any:
-    """The masks that travel with tensors: which steps of a sequence count. None if there is no mask at all."""
-    if isinstance(structure, Tensor):
-        return structure.__dict__.get("_keras_mask")
-    if isinstance(structure, list | tuple):
-        masks = [masks_of(part) for part in structure]
-        return masks if any(mask is not None for mask in masks) else None
-    return None
-
-
-def set_masks(structure: Any, masks: Any) -> None:
-    """Let masks travel with the results they belong to."""
-    if isinstance(structure, Tensor):
-        if isinstance(masks, Tensor):
-            structure.__dict__["_keras_mask"] = masks
-    elif isinstance(structure, list | tuple) and isinstance(masks, list | tuple):
-        for part, mask in zip(structure, masks, strict=False):
-            set_masks(part, mask)

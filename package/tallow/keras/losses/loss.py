@@ -7,7 +7,7 @@ from typing import Any
 
 import tallow as tl
 from tallow.errors import ArgumentError, ShapeError
-from tallow.keras.layers.layer import masks_of
+from tallow.keras.layers.masks import masks_of
 from tallow.keras.naming import automatic_name, snake_case
 from tallow.tensor import Tensor
 

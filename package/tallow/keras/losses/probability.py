@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.errors import ArgumentError, DimensionError, ShapeError
-from tallow.keras.layers.layer import set_masks
+from tallow.keras.layers.masks import set_masks
 from tallow.keras.losses.loss import EPSILON, LossFunctionWrapper, as_floats, pair, shapes_differ
 from tallow.nn import functional as F
 from tallow.tensor import Tensor

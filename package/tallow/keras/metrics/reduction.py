@@ -12,7 +12,7 @@ from tallow import dtypes
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.keras import losses
-from tallow.keras.layers.layer import masks_of
+from tallow.keras.layers.masks import masks_of
 from tallow.keras.losses.loss import as_floats, masked, same_rank
 from tallow.keras.metrics.metric import Metric, gather
 from tallow.keras.naming import automatic_name

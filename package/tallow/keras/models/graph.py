@@ -11,7 +11,7 @@ import numpy as np
 import tallow as tl
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tallow.keras.layers import InputLayer, Layer
-from tallow.keras.layers.layer import masks_of, set_masks
+from tallow.keras.layers.masks import masks_of, set_masks
 from tallow.keras.naming import snake_case, unique_among
 from tallow.keras.structure import flatten, map_structure
 from tallow.keras.symbolic import KerasTensor, Node

@@ -38,6 +38,8 @@ OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ),
     ("Adam", {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True}),
     ("RMSprop", {}),
+    ("Rprop", {}),
+    ("Rprop", {"lr": 0.1, "etas": (0.4, 1.5), "step_sizes": (0.01, 0.2), "maximize": True}),
     ("RMSprop", {"alpha": 0.9, "eps": 1e-4, "weight_decay": 0.1}),
     ("RMSprop", {"momentum": 0.9}),
     ("RMSprop", {"centered": True, "eps": 1e-3}),
@@ -238,7 +240,6 @@ REFUSED: list[tuple[str, Broken]] = [
     ("named-beside-not", lambda m, p, o: o([p]).add_param_group({"params": [("a", m.zeros(2))]})),
     ("negative-lr", lambda m, p, o: o([p], lr=-1.0)),
     ("wide-lr", lambda m, p, o: o([p], lr=m.ones(2))),
-    ("negative-weight-decay", lambda m, p, o: o([p], weight_decay=-0.1)),
     ("other-number-of-groups", lambda m, p, o: o([p]).load_state_dict({"state": {}, "param_groups": []})),
     (
         "other-number-of-parameters",
@@ -261,6 +262,8 @@ def test_what_pytorch_refuses_is_refused(name: str, call: Broken) -> None:
 
 
 OPTIONS_REFUSED = [
+    *((name, {"weight_decay": -0.1}) for name in sorted({name for name, _ in IN_PYTORCH} - {"LBFGS", "Rprop"})),
+    *(("Rprop", o) for o in ({"etas": (1.5, 1.2)}, {"etas": (0.5, 0.9)})),
     *(
         ("SGD", o)
         for o in ({"momentum": -1.0}, {"nesterov": True}, {"nesterov": True, "momentum": 0.9, "dampening": 0.1})

@@ -32,6 +32,7 @@ MODULES = {
     "torch.nn.utils.parametrize": "tallow.nn.utils.parametrize",
     "torch.optim": "tallow.optim",
     "torch.optim.lr_scheduler": "tallow.optim.lr_scheduler",
+    "torch.optim.swa_utils": "tallow.optim.swa_utils",
     "torch.random": "tallow.random",
     "torch.special": "tallow.special",
     "torch.testing": "tallow.testing",

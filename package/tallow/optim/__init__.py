@@ -12,6 +12,7 @@ from tallow.optim.nadam import NAdam
 from tallow.optim.optimizer import Optimizer
 from tallow.optim.radam import RAdam
 from tallow.optim.rmsprop import RMSprop
+from tallow.optim.rprop import Rprop
 from tallow.optim.sgd import SGD
 
 __all__ = [
@@ -27,7 +28,9 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "Rprop",
     "lr_scheduler",
+    "swa_utils",
 ]
 
-__getattr__, __dir__ = names_of(__name__)
+__getattr__, __dir__ = names_of(__name__, later={"swa_utils": "tallow.optim.swa_utils"})

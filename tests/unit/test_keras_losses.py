@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tallow as tl
+from tallow import keras
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tallow.keras import losses, metrics
 
@@ -58,6 +59,15 @@ def test_a_probability_of_zero_costs_sixteen(loss: Any) -> None:
     assert float(result.detach()) == pytest.approx(-log(1e-7), rel=0.02)  # 1 - 1e-7 is not exact in float32
     result.backward()
     assert np.isfinite(y_pred.grad.numpy()).all()
+
+
+def test_the_distance_from_zero_can_be_set() -> None:
+    before = keras.config.epsilon()
+    keras.config.set_epsilon(0.1)
+    try:
+        assert value(losses.BinaryCrossentropy(), [[1.0]], [[0.0]]) == pytest.approx(-log(0.1))
+    finally:
+        keras.config.set_epsilon(before)
 
 
 def test_reductions_and_weights() -> None:

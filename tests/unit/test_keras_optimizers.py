@@ -92,6 +92,31 @@ def test_averages_take_the_place_of_the_parameters() -> None:
     assert param.item() == -1.5
 
 
+def test_averages_come_back_with_the_state() -> None:
+    def made() -> Any:
+        return optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
+
+    whole, first, second = made(), made(), made()
+    expected = trained(whole, network(), 4)
+    half = trained(first, network(), 2)
+    second.load_state_dict(first.state_dict())
+    trained(second, half, 2)
+    for optimizer, model in ((whole, expected), (second, half)):
+        optimizer.finalize_variable_values(model.parameters())
+    for one, two in zip(expected.parameters(), half.parameters(), strict=True):
+        np.testing.assert_array_equal(one.detach().numpy(), two.detach().numpy())
+
+
+def test_a_step_with_some_parameters_leaves_the_others() -> None:
+    params = [tl.zeros(1).requires_grad_(), tl.zeros(1).requires_grad_()]
+    optimizer = optimizers.SGD(1.0)
+    optimizer.build(params)
+    (params[0] + params[1]).sum().backward()
+    optimizer.apply([params[0].grad], params[:1])
+    assert [param.item() for param in params] == [-1, 0]
+    assert params[1].grad.item() == 1
+
+
 def test_decay_leaves_out_what_it_is_told_to() -> None:
     params = [tl.ones(1).requires_grad_(), tl.ones(1).requires_grad_()]
     optimizer = optimizers.SGD(0.1, weight_decay=0.5)

@@ -12,7 +12,6 @@ from tallow.keras.naming import automatic_name, snake_case
 from tallow.tensor import Tensor
 
 REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
-EPSILON = 1e-7  # keras.config.epsilon(): what probabilities are kept away from 0 and 1 by
 
 
 class Loss:

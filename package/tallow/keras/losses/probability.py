@@ -1,6 +1,6 @@
 """Losses between a distribution and what the model believes it to be.
 
-Unless `from_logits` is set, `y_pred` are probabilities, and are kept 1e-7 away from 0 and 1.
+Unless `from_logits` is set, `y_pred` are probabilities, and are kept `keras.config.epsilon()` away from 0 and 1.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.errors import ArgumentError, DimensionError, ShapeError
+from tallow.keras.config import epsilon
 from tallow.keras.layers.masks import set_masks
-from tallow.keras.losses.loss import EPSILON, LossFunctionWrapper, as_floats, pair, shapes_differ
+from tallow.keras.losses.loss import LossFunctionWrapper, as_floats, pair, shapes_differ
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
 
@@ -61,7 +62,7 @@ def _towards_half(y_true: Tensor, label_smoothing: float) -> Tensor:
 def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
     if from_logits:
         return F.binary_cross_entropy_with_logits(y_pred, y_true, reduction="none")
-    return F.binary_cross_entropy(y_pred.clamp(EPSILON, 1 - EPSILON), y_true, reduction="none")
+    return F.binary_cross_entropy(y_pred.clamp(epsilon(), 1 - epsilon()), y_true, reduction="none")
 
 
 def categorical_crossentropy(
@@ -133,20 +134,20 @@ def _out_of_range(labels: Tensor, classes: int, ignore_class: int | None) -> Arg
 def _log_probabilities(y_pred: Tensor, from_logits: bool, axis: int) -> Tensor:
     if from_logits:
         return F.log_softmax(y_pred, dim=axis)
-    return (y_pred / y_pred.sum(axis, keepdim=True)).clamp(EPSILON, 1 - EPSILON).log()
+    return (y_pred / y_pred.sum(axis, keepdim=True)).clamp(epsilon(), 1 - epsilon()).log()
 
 
 def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
     """Σ y_true · log(y_true / y_pred) over the last axis."""
     y_true, y_pred = pair("kl_divergence", y_true, y_pred)
-    y_true, y_pred = y_true.clamp(EPSILON, 1), y_pred.clamp(EPSILON, 1)
+    y_true, y_pred = y_true.clamp(epsilon(), 1), y_pred.clamp(epsilon(), 1)
     return (y_true * (y_true / y_pred).log()).sum(-1)
 
 
 def poisson(y_true: Any, y_pred: Any) -> Tensor:
     """mean(y_pred - y_true · log(y_pred)) over the last axis."""
     y_true, y_pred = pair("poisson", y_true, y_pred)
-    return (y_pred - y_true * (y_pred + EPSILON).log()).mean(-1)
+    return (y_pred - y_true * (y_pred + epsilon()).log()).mean(-1)
 
 
 class BinaryCrossentropy(LossFunctionWrapper):

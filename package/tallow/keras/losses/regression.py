@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import log
 from typing import Any
 
-from tallow.keras.losses.loss import EPSILON, LossFunctionWrapper, pair
+from tallow.keras.config import epsilon
+from tallow.keras.losses.loss import LossFunctionWrapper, pair
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
 
@@ -23,19 +24,19 @@ def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
-    """100 · mean(|y_true - y_pred| / max(|y_true|, 1e-7)) over the last axis."""
+    """100 · mean(|y_true - y_pred| / max(|y_true|, epsilon)) over the last axis."""
     y_true, y_pred = pair("mean_absolute_percentage_error", y_true, y_pred)
-    return 100 * ((y_true - y_pred).abs() / y_true.abs().clamp(min=EPSILON)).mean(-1)
+    return 100 * ((y_true - y_pred).abs() / y_true.abs().clamp(min=epsilon())).mean(-1)
 
 
 def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
-    """mean((log(1 + y_true) - log(1 + y_pred))²) over the last axis; what is below 1e-7 counts as that."""
+    """mean((log(1 + y_true) - log(1 + y_pred))²) over the last axis; what is below epsilon counts as that."""
     y_true, y_pred = pair("mean_squared_logarithmic_error", y_true, y_pred)
     return (_log_of_successor(y_pred) - _log_of_successor(y_true)).square().mean(-1)
 
 
 def _log_of_successor(x: Tensor) -> Tensor:
-    return (x.clamp(min=EPSILON) + 1).log()  # Keras's rounding, which is not that of log1p
+    return (x.clamp(min=epsilon()) + 1).log()  # Keras's rounding, which is not that of log1p
 
 
 def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:

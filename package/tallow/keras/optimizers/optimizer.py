@@ -9,11 +9,11 @@ from functools import partial
 from math import sqrt
 from typing import Any, ClassVar, TypedDict
 
-from tallow import dtypes, optim
+from tallow import devices, dtypes, optim
 from tallow.autograd.graph import note_write
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError, ArgumentTypeError, GraphError
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, GraphError
 from tallow.keras.lookup import find
 from tallow.keras.naming import snake_case
 from tallow.keras.optimizers import schedules
@@ -116,8 +116,8 @@ class Optimizer:
                 raise ArgumentError("the model has no trainable parameters to optimize")
             self.inner = self.make(variables)
             if self._loaded is not None:
-                self.inner.load_state_dict(self._loaded)
-                self._loaded = None
+                loaded, self._loaded = self._loaded, None
+                self._load(loaded)
             return
         known = {param for group in self.inner.param_groups for param in group["params"]}
         if new := [param for param in variables if param not in known]:
@@ -178,9 +178,15 @@ class Optimizer:
             self.build(trainable_variables)
         if len(grads) != len(trainable_variables):
             raise ArgumentError(f"{len(grads)} gradients for {len(trainable_variables)} parameters")
+        others = {param: param.grad for param in self._params()}
+        for param in others:
+            param.grad = None
         for param, grad in zip(trainable_variables, grads, strict=True):
+            others.pop(param, None)
             param.grad = grad
         self.step()
+        for param, grad in others.items():
+            param.grad = grad
 
     def step(self) -> None:
         """One step with the gradients that `backward` left at the parameters.
@@ -264,24 +270,42 @@ class Optimizer:
     # --------------------------------------------------------------------------------------------------------- state
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands: the number of steps, the learning rate, and the state of `inner`."""
+        """Where training stands: the number of steps, the learning rate, the state of `inner`, the moving averages."""
+        state = {} if self._loaded is None else dict(self._loaded)
+        if self.inner is not None:
+            averages = [wrap(self._averages[param]) for param in self._params() if param in self._averages]
+            state = {"inner": self.inner.state_dict(), "averages": averages}
         rate = self._learning_rate
-        inner = self._loaded if self.inner is None else self.inner.state_dict()
-        return {"calls": self._calls, "learning_rate": None if callable(rate) else rate, "inner": inner}
+        return {"calls": self._calls, "learning_rate": None if callable(rate) else rate} | state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from where `state_dict` was called; before `build`, the state waits for the parameters.
 
         Raises:  CheckpointError where it is the state of other parameters
         """
-        if state_dict["inner"] is not None:
+        if "inner" in state_dict:
+            state = {name: state_dict[name] for name in ("inner", "averages")}
             if self.inner is None:
-                self._loaded = copy.deepcopy(state_dict["inner"])
+                self._loaded = copy.deepcopy(state)
             else:
-                self.inner.load_state_dict(state_dict["inner"])
+                self._load(state)
         self._calls = int(state_dict["calls"])
         if state_dict["learning_rate"] is not None and not callable(self._learning_rate):
             self._learning_rate = float(state_dict["learning_rate"])
+
+    def _load(self, state: dict[str, Any]) -> None:
+        assert self.inner is not None
+        averages = state["averages"]
+        params = self._params()
+        if averages and [tuple(average.shape) for average in averages] != [tuple(param.shape) for param in params]:
+            raise CheckpointError("the moving averages in the state are those of other parameters")
+        self.inner.load_state_dict(state["inner"])
+        if averages:
+            arrays = (
+                devices.move(average.array.copy(), param.device)
+                for param, average in zip(params, averages, strict=True)
+            )
+            self._averages = dict(zip(params, arrays, strict=True))
 
     def get_config(self) -> dict[str, Any]:
         """The arguments to make the same optimizer with."""

@@ -378,6 +378,19 @@ def test_page_that_is_not_isolated_restarts_python(page: Page, site: str) -> Non
     assert console.run("1 + 1") == "2\n"
 
 
+def test_what_waits_for_python_is_dropped_by_an_interrupt(page: Page, site: str) -> None:
+    page.goto(site + PAGE)
+    console = Console(page).start("dropped = 1").click("interrupt")
+    expect(console.status).to_contain_text("Ready: tallow", timeout=START_MS)
+    assert "NameError" in console.run("dropped")
+
+
+def test_what_was_typed_while_python_started_runs_then(page: Page, site: str) -> None:
+    page.goto(site + PAGE)
+    console = Console(page).start("40 + 2").ready()
+    expect(console.output).to_contain_text("42")
+
+
 def test_page_without_python_says_so(page: Page, site: str) -> None:
     page.route("**/pyodide.mjs", lambda route: route.abort())
     page.goto(site + PAGE)

@@ -37,6 +37,7 @@ class Session {
   /** @type {string[]} */
   #queue = [];
   #running = false;
+  #booted = false;
 
   /** Boot Python. @returns {Promise<boolean>} whether it runs */
   async #start() {
@@ -44,6 +45,7 @@ class Session {
     try {
       const started = await runtime.start(new URL("app.py", import.meta.url), { onProgress: (report) => progress.show(report) });
       const kernels = await runtime.call("kernels");
+      this.#booted = true;
       say(`Ready: tallow ${started.tallow}, Python ${started.python}, kernels ${kernels}.`);
       return true;
     } catch (error) {
@@ -65,6 +67,7 @@ class Session {
     this.#running = true;
     document.body.classList.add("busy");
     try {
+      if (!(await this.#started)) return;
       for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) await this.#run(next);
     } finally {
       this.#running = false;
@@ -75,7 +78,6 @@ class Session {
   /** @param {string} code */
   async #run(code) {
     terminal.begin(code);
-    if (!(await this.#started)) return;
     const runtime = this.#runtime;
     say("Running.");
     document.body.classList.add("burning");
@@ -106,6 +108,7 @@ class Session {
   async interrupt() {
     if (!this.#running) return say("Nothing is running.");
     this.#queue = [];
+    if (!this.#booted) return say("Python is starting. What waited for it will not run.");
     const runtime = this.#runtime;
     if (!runtime.interrupt()) return this.restart("This page cannot interrupt Python, because it is not cross-origin isolated.");
     say("Interrupting.");
@@ -123,6 +126,7 @@ class Session {
   restart(reason) {
     const runtime = this.#runtime;
     this.#queue = [];
+    this.#booted = false;
     this.#runtime = Runtime.create();
     this.#started = this.#start();
     runtime.close();

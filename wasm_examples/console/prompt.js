@@ -1,6 +1,5 @@
 /** The field that code is typed into: continuation lines, indentation, history and completion. */
 
-// A link of a few thousand characters is still a link; this much is a program.
 const HISTORY_KEY = "tallow-console-history";
 const MAX_HISTORY = 200;
 const INDENT = "    ";

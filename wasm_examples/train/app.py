@@ -44,6 +44,8 @@ class Demo:
         self._settings: Settings
         self._dataset: Dataset
         self._trainer: Trainer
+        self._data_key: object = None  # what the dataset and the network were made of
+        self._network_key: object = None
         self._points: list[tuple[float, float, int]] = []
         self._files: tuple[tl.Tensor, tl.Tensor, tuple[str, str]] | None = None
         self._evaluated_s = 0.0  # what the last evaluation took
@@ -54,16 +56,16 @@ class Demo:
     def configure(self, **form: Any) -> dict[str, Any]:
         """Take the settings. A network that they still describe goes on, whatever its optimizer is now."""
         settings = Settings(**form)
-        before = getattr(self, "_settings", None)
-        dataset = self._dataset if before and before.data_key() == settings.data_key() else self._make(settings)
-        same = before is not None and before.network_key() == settings.network_key()
-        if same:
+        dataset = self._dataset if settings.data_key() == self._data_key else self._make(settings)
+        new = settings.network_key() != self._network_key
+        if new:
+            self._trainer = _new_trainer(settings, dataset)
+        else:
             optimizer = make_optimizer(settings, self._trainer.network, self._trainer.optimizer)
             self._trainer.optimizer, self._trainer.batch_size = optimizer, settings.batch_size
-        else:
-            self._trainer = _new_trainer(settings, dataset)
         self._settings, self._dataset = settings, dataset
-        return self._description(new=not same)
+        self._data_key, self._network_key = settings.data_key(), settings.network_key()
+        return self._description(new)
 
     def reset(self) -> dict[str, Any]:
         """The network as it was before its first step."""
@@ -196,8 +198,7 @@ class Demo:
             self._import(name, file)
             return {}
         self._files = read_pair(files)
-        if getattr(self, "_settings", None) and self._settings.dataset == "files":
-            del self._settings  # its data are others now
+        self._data_key = self._network_key = None  # they may be of the files before
         return {"names": self._files[2], "examples": len(self._files[1])}
 
     def _import(self, name: str, file: npt.NDArray[np.uint8]) -> None:

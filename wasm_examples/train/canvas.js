@@ -27,8 +27,8 @@ export function showInk(canvas, pixels, side) {
   contextOf(canvas).putImageData(image, 0, 0);
 }
 
-/** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
-export function contextOf(canvas) {
+/** @param {HTMLCanvasElement} canvas */
+function contextOf(canvas) {
   return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 }
 

@@ -5,7 +5,7 @@ import { begin, redrawn } from "./canvas.js";
 // More steps than this are drawn as means over equally many.
 const MAX_BUCKETS = 400;
 // How much of the last value stays in the smooth line at each bucket.
-const SMOOTHING = 0.85;
+const SMOOTHING = 0.75;
 const MARGIN = { left: 46, right: 12, top: 10, bottom: 24 };
 
 /** Means over equally long runs of steps; the runs get longer as there are more. */

@@ -47,7 +47,7 @@ def assert_close(
     """
     if (rtol is None) != (atol is None):
         raise ArgumentError("assert_close: rtol and atol must both be given, or neither")
-    checks = {"device": check_device, "dtype": check_dtype, "stride": check_stride}
+    checks = {"device": check_device, "dtype": check_dtype, "stride()": check_stride}
     if not allow_subclasses and type(actual) is not type(expected):
         raise AssertionError(f"Expected {type(expected).__name__}, got {type(actual).__name__}")
     for where, a, e in _pairs(actual, expected, ""):
@@ -89,9 +89,9 @@ def _fault(
     what = "Scalars" if isinstance(actual, int | float) and isinstance(expected, int | float) else "Tensor-likes"
     a, e = as_tensor(actual), as_tensor(expected)
     if a.shape != e.shape:
-        return f"The values for attribute 'shape' do not match: {tuple(a.shape)} != {tuple(e.shape)}."
+        return f"The values for attribute 'shape' do not match: {a.shape} != {e.shape}."
     for attribute, wanted in checks.items():
-        mine, theirs = (getattr(t, attribute)() if attribute == "stride" else getattr(t, attribute) for t in (a, e))
+        mine, theirs = (t.stride() if attribute == "stride()" else getattr(t, attribute) for t in (a, e))
         if wanted and mine != theirs:
             return f"The values for attribute '{attribute}' do not match: {mine} != {theirs}."
     if rtol is None or atol is None:

@@ -1,4 +1,4 @@
-"""FloatTensor, LongTensor and their like: PyTorch's older way to name a dtype, as a constructor and a class."""
+"""FloatTensor, LongTensor and their like, PyTorch's older way to name a dtype, and Variable, its older tensor."""
 
 from __future__ import annotations
 
@@ -31,5 +31,21 @@ TYPES: dict[str, type] = {
     for dtype, name in CLASS_NAMES.items()
 }
 
-__all__ = list(TYPES)
+
+class _AnyTensor(type):
+    """`isinstance(x, Variable)` is true of every tensor."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+    def __call__(cls, data: Tensor, requires_grad: bool = False) -> Tensor:
+        """The same memory, without a history."""
+        return data.detach().requires_grad_(requires_grad)
+
+
+class Variable(metaclass=_AnyTensor):
+    """What PyTorch called a tensor with a gradient before 0.4."""
+
+
+__all__ = [*TYPES, "Variable"]  # noqa: PLE0604 - they are strings
 __getattr__, __dir__ = names_of(__name__, offered=TYPES)

@@ -31,4 +31,4 @@ __all__ = [
     "set_grad_enabled",
 ]
 
-__getattr__, __dir__ = names_of(__name__)
+__getattr__, __dir__ = names_of(__name__, later={"Variable": "tallow.typed_tensors:Variable"})

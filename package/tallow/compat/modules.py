@@ -10,6 +10,7 @@ MODULES = {
     "torch.amp.grad_scaler": "tallow.amp.grad_scaler",
     "torch.autograd": "tallow.autograd",
     "torch.autograd.function": "tallow.autograd.function",
+    "torch.autograd.variable": "tallow.autograd",
     "torch.backends": "tallow.backends",
     "torch.compiler": "tallow.compiler",
     "torch.cuda": "tallow.cuda",

@@ -156,6 +156,24 @@ def test_operators_on_symbolic_tensors() -> None:
             assert symbolic.shape[1:] == other.shape[1:]
 
 
+def test_functions_of_symbolic_tensors() -> None:
+    ops = keras.ops
+    x = keras.Input((3, 4))
+    y = ops.softmax(ops.matmul(x, ops.transpose(x, (0, 2, 1))) / 2.0)
+    model = keras.Model(x, [y, *ops.split(ops.mean(y, axis=-1, keepdims=True), 3, axis=1), ops.expand_dims(x, 1)])
+    v = normal(2, 3, 4)
+    scores = np.exp(v @ v.transpose(0, 2, 1) / 2)
+    expected = scores / scores.sum(-1, keepdims=True)
+    for made in (model, keras.models.model_from_json(model.to_json())):
+        found, *means, wide = made(v)
+        np.testing.assert_allclose(numbers(found), expected, rtol=1e-4)
+        assert [mean.shape for mean in means] == [(2, 1, 1)] * 3
+        np.testing.assert_array_equal(numbers(wide), v[:, None])
+    assert model.output_shape == [(None, 3, 3), *[(None, 1, 1)] * 3, (None, 1, 3, 4)]
+    assert ops.shape(x) == (None, 3, 4)
+    np.testing.assert_allclose(numbers(ops.sum([[1.0, 2.0]], axis=1)), [3.0])
+
+
 def test_inputs_and_outputs_may_be_dicts() -> None:
     a, b = keras.Input((2,), name="first"), keras.Input((2,), name="second")
     model = keras.Model({"x": a, "y": b}, {"sum": a + b, "difference": a - b})

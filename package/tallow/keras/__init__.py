@@ -14,7 +14,7 @@ from __future__ import annotations
 from tallow.names import names_of
 
 MODULES = (
-    "activations backend callbacks config initializers layers losses metrics models optimizers regularizers saving "
+    "activations backend callbacks config initializers layers losses metrics models ops optimizers regularizers saving "
     "utils"
 )
 HOMES = {  # where Keras' names at the top live

@@ -15,7 +15,7 @@ from tallow.keras.layers.convolution import (
 from tallow.keras.layers.dense import Dense, Embedding
 from tallow.keras.layers.input_layer import Input, InputLayer
 from tallow.keras.layers.input_spec import InputSpec
-from tallow.keras.layers.lambda_layer import Identity, Lambda, Masking, Operator
+from tallow.keras.layers.lambda_layer import Identity, Lambda, Masking
 from tallow.keras.layers.layer import Layer
 from tallow.keras.layers.merging import (
     Add,
@@ -44,6 +44,7 @@ from tallow.keras.layers.normalization import (
     RMSNormalization,
     UnitNormalization,
 )
+from tallow.keras.layers.operator import Operator
 from tallow.keras.layers.pooling import (
     AveragePooling1D,
     AveragePooling2D,

@@ -1,0 +1,335 @@
+"""The functions of `keras.ops`: those of tensors under NumPy's names, with `axis` and `keepdims`.
+
+Arrays and numbers are taken as well as tensors. `keras.ops` offers them for symbolic tensors too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import tallow as tl
+from tallow import dtypes
+from tallow.errors import ArgumentError
+from tallow.keras import activations
+from tallow.nn import functional as F
+from tallow.tensor import Tensor
+
+Axis = int | Sequence[int] | None
+
+# Names that are tallow's own.
+ELEMENTWISE = (
+    "abs absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh ceil cos cosh erf exp expm1 floor isfinite "
+    "isinf isnan log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum "
+    "negative reciprocal round rsqrt sign sin sinh sqrt square tan"
+)
+# Keras' name -> tallow's.
+RENAMED = {
+    "add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "div", "true_divide": "div",
+    "floor_divide": "floor_divide", "mod": "remainder", "power": "pow", "equal": "eq", "not_equal": "ne",
+    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "matmul": "matmul",
+}  # fmt: skip
+NOT_OPS = ("exponential", "gelu", "linear", "mish")  # activations that keras.ops does not have, or has otherwise
+
+
+def tensor(x: Any, dtype: Any = None) -> Tensor:
+    """`x` as a tensor; floats of NumPy and Python become float32, as in Keras."""
+    if not isinstance(x, Tensor):
+        array = np.asarray(x)
+        x = tl.as_tensor(array.astype(np.float32) if array.dtype == np.float64 else array)
+    return x if dtype is None else x.to(_dtype(dtype))
+
+
+def _dtype(spec: Any) -> Any:
+    return next((d for d in dtypes.ALL if d.name == spec), None) or dtypes.as_dtype(spec)
+
+
+def _of_tallow(name: str) -> Callable[..., Any]:
+    function = getattr(tl, name)
+
+    def apply(x: Any, *others: Any) -> Any:
+        return function(tensor(x), *(y if isinstance(y, int | float) else tensor(y) for y in others))
+
+    return apply
+
+
+def _activation(function: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(tensor(x), *args, **kwargs)
+
+    return apply
+
+
+def gelu(x: Any, approximate: bool = True) -> Tensor:
+    """As activations.gelu, but by a tanh unless told otherwise."""
+    return activations.gelu(tensor(x), approximate)
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    def reduce(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        x = tensor(x)
+        if name in ("mean", "std", "var") and not x.is_floating_point():
+            x = x.float()
+        options = {"unbiased": False} if name in ("std", "var") else {}
+        dims = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, int) else tuple(axis)
+        if not isinstance(dims, int) and name in ("prod", "any", "all"):  # these take one dim at a time
+            for dim in sorted((d % x.ndim for d in dims), reverse=True):
+                x = getattr(x, name)(dim, keepdim=keepdims)
+            return x
+        return getattr(x, {"max": "amax", "min": "amin"}.get(name, name))(dims, keepdim=keepdims, **options)
+
+    return reduce
+
+
+def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    return tensor(x).argmax(axis, keepdim=keepdims)
+
+
+def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    return tensor(x).argmin(axis, keepdim=keepdims)
+
+
+def cumsum(x: Any, axis: int | None = None) -> Tensor:
+    x = tensor(x)
+    return x.reshape(-1).cumsum(0) if axis is None else x.cumsum(axis)
+
+
+def sort(x: Any, axis: int = -1) -> Tensor:
+    return tensor(x).sort(axis)[0]
+
+
+def argsort(x: Any, axis: int = -1) -> Tensor:
+    return tensor(x).argsort(axis, stable=True)
+
+
+def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    """The k largest of the last axis, and their indices."""
+    values, indices = tensor(x).topk(k, -1, sorted=sorted)
+    return values, indices
+
+
+# -------------------------------------------------------------------------------------------------------------- shapes
+
+
+def shape(x: Any) -> tuple[Any, ...]:
+    return tuple(tensor(x).shape)
+
+
+def ndim(x: Any) -> int:
+    return tensor(x).ndim
+
+
+def reshape(x: Any, newshape: int | Sequence[int]) -> Tensor:
+    return tensor(x).reshape((newshape,) if isinstance(newshape, int) else tuple(newshape))
+
+
+def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
+    x = tensor(x)
+    return x.permute(*(reversed(range(x.ndim)) if axes is None else axes))
+
+
+def expand_dims(x: Any, axis: int | Sequence[int]) -> Tensor:
+    x = tensor(x)
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    rank = x.ndim + len(axes)
+    for place in sorted(a % rank for a in axes):
+        x = x.unsqueeze(place)
+    return x
+
+
+def squeeze(x: Any, axis: Axis = None) -> Tensor:
+    x = tensor(x)
+    return x.squeeze() if axis is None else x.squeeze(axis if isinstance(axis, int) else tuple(axis))
+
+
+def concatenate(xs: Sequence[Any], axis: int = -1) -> Tensor:
+    return tl.cat([tensor(x) for x in xs], axis)
+
+
+def stack(x: Sequence[Any], axis: int = 0) -> Tensor:
+    return tl.stack([tensor(part) for part in x], axis)
+
+
+def split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
+    """Into so many equal parts, or at these indices."""
+    x = tensor(x)
+    if isinstance(indices_or_sections, int) and x.shape[axis] % indices_or_sections:
+        raise ArgumentError(f"split: {x.shape[axis]} elements cannot be split into {indices_or_sections} equal parts")
+    return tuple(x.tensor_split(indices_or_sections, axis))
+
+
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
+    return tensor(x).repeat_interleave(repeats if isinstance(repeats, int) else tensor(repeats), axis)
+
+
+def tile(x: Any, repeats: int | Sequence[int]) -> Tensor:
+    return tensor(x).tile((repeats,) if isinstance(repeats, int) else tuple(repeats))
+
+
+def flip(x: Any, axis: Axis = None) -> Tensor:
+    x = tensor(x)
+    return x.flip(tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis))
+
+
+def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
+    return tl.roll(tensor(x), shift, axis)
+
+
+def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
+    return tensor(x).transpose(axis1, axis2)
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
+    return tensor(x).movedim(source, destination)
+
+
+def broadcast_to(x: Any, shape: Sequence[int]) -> Tensor:
+    return tensor(x).broadcast_to(tuple(shape))
+
+
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float | None = None) -> Tensor:
+    """`pad_width`: one number, (before, after), or such a pair for each axis."""
+    x = tensor(x)
+    pairs = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
+    return F.pad(x, [n for pair in reversed(pairs) for n in pair], mode, constant_values)
+
+
+def ravel(x: Any) -> Tensor:
+    return tensor(x).reshape(-1)
+
+
+def tril(x: Any, k: int = 0) -> Tensor:
+    return tensor(x).tril(k)
+
+
+def triu(x: Any, k: int = 0) -> Tensor:
+    return tensor(x).triu(k)
+
+
+# ------------------------------------------------------------------------------------------------- choosing, combining
+
+
+def cast(x: Any, dtype: Any) -> Tensor:
+    return tensor(x, dtype)
+
+
+def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
+    condition = tensor(condition).to(tl.bool)
+    if x1 is None or x2 is None:
+        return tuple(condition.nonzero().T)
+    return tl.where(condition, tensor(x1), tensor(x2))
+
+
+def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
+    return tensor(x).clamp(x_min, x_max)
+
+
+def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+    x, indices = tensor(x), tensor(indices).long()
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    axis %= x.ndim
+    chosen = x.index_select(axis, indices.reshape(-1))
+    return chosen.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+
+
+def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+    return tl.take_along_dim(tensor(x), tensor(indices).long(), axis)
+
+
+def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = "float32") -> Tensor:
+    """Vectors of zeros but for a 1 at each index; all zeros for one that is out of range."""
+    x = tensor(x).long()
+    hot = x[..., None] == tl.arange(num_classes, device=x.device)
+    return (hot if axis == -1 else hot.movedim(-1, axis)).to(_dtype(dtype))
+
+
+def einsum(subscripts: str, *operands: Any) -> Tensor:
+    return tl.einsum(subscripts, *map(tensor, operands))
+
+
+def dot(x1: Any, x2: Any) -> Tensor:
+    """As numpy.dot: over the last axis of the first, and the last but one of the second."""
+    x1, x2 = tensor(x1), tensor(x2)
+    return x1 * x2 if not x1.ndim or not x2.ndim else tl.tensordot(x1, x2, ([-1], [-1 if x2.ndim == 1 else -2]))
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    return tl.linalg.norm(tensor(x), ord, axis, keepdim=keepdims)
+
+
+def normalize(x: Any, axis: int = -1, order: float = 2) -> Tensor:
+    return F.normalize(tensor(x), p=order, dim=axis)
+
+
+def stop_gradient(x: Any) -> Tensor:
+    return tensor(x).detach()
+
+
+# ---------------------------------------------------------------------------------------------------------- new tensors
+
+
+def zeros(shape: Sequence[int], dtype: Any = "float32") -> Tensor:
+    return tl.zeros(*shape, dtype=_dtype(dtype))
+
+
+def ones(shape: Sequence[int], dtype: Any = "float32") -> Tensor:
+    return tl.ones(*shape, dtype=_dtype(dtype))
+
+
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = "float32") -> Tensor:
+    return tl.full(tuple(shape), fill_value, dtype=_dtype(dtype))
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = "float32") -> Tensor:
+    return tensor(np.eye(N, M, k), dtype)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
+    numbers = np.arange(start, step=step) if stop is None else np.arange(start, stop, step)
+    return tensor(numbers, dtype)
+
+
+def linspace(start: float, stop: float, num: int = 50, dtype: Any = None) -> Tensor:
+    return tensor(np.linspace(start, stop, num), dtype)
+
+
+def zeros_like(x: Any, dtype: Any = None) -> Tensor:
+    return tl.zeros_like(tensor(x, dtype))
+
+
+def ones_like(x: Any, dtype: Any = None) -> Tensor:
+    return tl.ones_like(tensor(x, dtype))
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+    return tl.full_like(tensor(x, dtype), fill_value)
+
+
+def convert_to_tensor(x: Any, dtype: Any = None) -> Tensor:
+    return tensor(x, dtype)
+
+
+def convert_to_numpy(x: Any) -> np.ndarray[Any, Any]:
+    return tensor(x).numpy(force=True)
+
+
+REDUCTIONS = ("sum", "mean", "max", "min", "prod", "std", "var", "any", "all", "logsumexp")
+OTHERS = (
+    arange, argmax, argmin, argsort, broadcast_to, cast, clip, concatenate, convert_to_numpy, convert_to_tensor, cumsum,
+    dot, einsum, expand_dims, eye, flip, full, full_like, gelu, linspace, moveaxis, ndim, norm, normalize, one_hot,
+    ones, ones_like, pad, ravel, repeat, reshape, roll, shape, sort, split, squeeze, stack, stop_gradient, swapaxes, take,
+    take_along_axis, tile, top_k, transpose, tril, triu, where, zeros, zeros_like,
+)  # fmt: skip
+
+ACTIVATIONS = activations.FUNCTIONS | activations.ALIASES
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: _of_tallow(name) for name in ELEMENTWISE.split()},
+    **{name: _of_tallow(theirs) for name, theirs in RENAMED.items()},
+    **{name: _reduction(name) for name in REDUCTIONS},
+    **{name: _activation(f) for name, f in ACTIVATIONS.items() if name not in NOT_OPS},
+    **{function.__name__: function for function in OTHERS},
+}

@@ -320,10 +320,9 @@ REDUCTIONS = ("sum", "mean", "max", "min", "prod", "std", "var", "any", "all", "
 OTHERS = (
     arange, argmax, argmin, argsort, broadcast_to, cast, clip, concatenate, convert_to_numpy, convert_to_tensor, cumsum,
     dot, einsum, expand_dims, eye, flip, full, full_like, gelu, linspace, moveaxis, ndim, norm, normalize, one_hot,
-    ones, ones_like, pad, ravel, repeat, reshape, roll, shape, sort, split, squeeze, stack, stop_gradient, swapaxes, take,
-    take_along_axis, tile, top_k, transpose, tril, triu, where, zeros, zeros_like,
+    ones, ones_like, pad, ravel, repeat, reshape, roll, shape, sort, split, squeeze, stack, stop_gradient, swapaxes,
+    take, take_along_axis, tile, top_k, transpose, tril, triu, where, zeros, zeros_like,
 )  # fmt: skip
-
 ACTIVATIONS = activations.FUNCTIONS | activations.ALIASES
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

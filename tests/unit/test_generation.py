@@ -11,7 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallow.errors import ArgumentError, NumericError
-from tallow.generation import Sampler, decode_stream, generate, greedy
+from tallow.generation import (
+    FrequencyPenalty,
+    PresencePenalty,
+    Sampler,
+    Text,
+    beam_search,
+    decode_stream,
+    generate,
+    generate_batch,
+    generate_with_logprobs,
+    greedy,
+    speculate,
+    until,
+)
 
 LOGITS = np.log(np.array([0.1, 0.4, 0.2, 0.25, 0.05], dtype=np.float32))
 DRAWS = 20_000
@@ -84,6 +97,34 @@ def test_impossible_tokens_are_never_drawn() -> None:
     assert set(np.flatnonzero(frequencies(Sampler(top_p=0.9, seed=0), logits))) == {1, 3}
 
 
+@pytest.mark.parametrize(("min_p", "kept"), [(0.0, [0, 1, 2, 3, 4]), (0.2, [0, 1, 2, 3]), (0.51, [1, 3]), (1.0, [1])])
+def test_min_p_keeps_what_is_that_likely_beside_the_likeliest(min_p: float, kept: list[int]) -> None:
+    expected = np.zeros(5)
+    expected[kept] = np.exp(LOGITS)[kept]
+    np.testing.assert_allclose(frequencies(Sampler(min_p=min_p, seed=0)), expected / expected.sum(), atol=TOLERANCE)
+
+
+def test_distribution_is_what_is_drawn_from() -> None:
+    options: dict[str, Any] = {"temperature": 0.8, "top_p": 0.9, "min_p": 0.2, "frequency_penalty": 0.5}
+    expected = Sampler(**options).distribution(LOGITS, [1, 1])
+    assert expected.sum() == pytest.approx(1)
+    np.testing.assert_allclose(frequencies(Sampler(**options, seed=0), tokens=[1, 1]), expected, atol=TOLERANCE)
+    assert Sampler(temperature=0).distribution(LOGITS).tolist() == [0, 1, 0, 0, 0]
+
+
+def test_presence_and_frequency_penalties_count_what_was_made() -> None:
+    logits = np.zeros(5, dtype=np.float32)
+    text = Text([0, 0, 1])
+    text += [1, 2, 2, 2]
+    assert PresencePenalty(0.5)(logits, text).tolist() == [0, -0.5, -0.5, 0, 0]
+    assert FrequencyPenalty(0.5)(logits, text).tolist() == [0, -0.5, -1.5, 0, 0]
+    assert FrequencyPenalty(-1)(logits, [0, 0, 3]).tolist() == [2, 0, 0, 1, 0]  # of a list, all of it
+    assert PresencePenalty(1)(logits, Text([0, 1])).tolist() == FrequencyPenalty(1)(logits, []).tolist() == [0] * 5
+    both = Sampler(temperature=0, presence_penalty=1, frequency_penalty=0.5)
+    assert both(np.float32([0, 1.9, 0.6, 0, 0]), text) == 1  # 1.9 - 1 - 0.5 and 0.6 - 1 - 1.5
+    assert not logits.any()
+
+
 def test_seed_decides() -> None:
     def draw(seed: int | None) -> list[int]:
         sample = Sampler(top_p=0.9, seed=seed)
@@ -144,6 +185,10 @@ def test_nan_is_refused(logits: list[float], temperature: float) -> None:
         {"top_p": 0.0},
         {"top_p": 1.1},
         {"repetition_penalty": 0.0},
+        {"min_p": -0.1},
+        {"min_p": 1.1},
+        {"presence_penalty": float("nan")},
+        {"frequency_penalty": float("inf")},
     ],
 )
 def test_parameters_out_of_range_are_refused(parameter: dict[str, Any]) -> None:
@@ -226,6 +271,159 @@ def test_generate_refuses_at_the_call(tokens: list[int], max_tokens: int, says: 
         generate(Counting(), tokens, max_tokens=max_tokens)
 
 
+def test_generate_hands_processors_the_text() -> None:
+    seen = []
+
+    def two_further(logits: Any, tokens: Sequence[int]) -> Any:
+        seen.append((list(tokens), tokens.prompt if isinstance(tokens, Text) else None))
+        return np.roll(logits, 1)
+
+    assert list(generate(Counting(), [5], max_tokens=2, processors=[two_further])) == [7, 9]
+    assert seen == [([5], 1), ([5, 7], 1)]
+
+
+def test_penalties_reach_the_tokens_that_were_made() -> None:
+    sample = Sampler(temperature=0, presence_penalty=5)
+    assert list(generate(Fixed(np.exp(LOGITS)), [1], max_tokens=5, sample=sample)) == [1, 3, 2, 0, 4]
+
+
+class Fixed:
+    """A model that finds the same tokens likely whatever came before; its cache counts what it was fed."""
+
+    def __init__(self, probabilities: Any, context_length: int = 64) -> None:
+        with np.errstate(divide="ignore"):
+            self.logits = np.log(np.asarray(probabilities, dtype=np.float32))
+        self.vocab_size = len(self.logits)
+        self.context_length = context_length
+        self.calls = 0
+
+    def new_cache(self, *, length: int, batch: int = 1, padding: Any = None, sliding: bool = True) -> Counter:
+        return Counter()
+
+    def next_logits(self, tokens: Sequence[int], cache: Counter) -> Any:
+        return self.last_logits([tokens], cache)[0, 0]
+
+    def last_logits(self, tokens: Sequence[Sequence[int]], cache: Counter, last: int = 1) -> Any:
+        self.calls += 1
+        cache.length += len(tokens[0])
+        return np.broadcast_to(self.logits, (len(tokens), last, self.vocab_size)).copy()
+
+
+class Counter:
+    length = 0
+
+    def truncate(self, length: int) -> None:
+        assert 0 <= length <= self.length
+        self.length = length
+
+    def select(self, rows: Sequence[int]) -> None: ...
+
+
+def test_logprobs_are_the_models_whatever_the_sampler_does() -> None:
+    model = Fixed(np.exp(LOGITS) * 7)  # not normalized
+    sample = Sampler(temperature=0, repetition_penalty=100)
+    first, second = generate_with_logprobs(model, [3], max_tokens=2, top_logprobs=2, sample=sample)
+    assert (first.token, second.token) == (1, 2) or (first.token, second.token) == (1, 0)
+    assert first.logprob == pytest.approx(np.log(0.4), abs=1e-6)
+    assert [token for token, _ in second.top_logprobs] == [1, 3]
+    assert [value for _, value in second.top_logprobs] == pytest.approx([np.log(0.4), np.log(0.25)], abs=1e-6)
+    assert next(generate_with_logprobs(model, [3], max_tokens=1)).top_logprobs == []
+    with pytest.raises(ArgumentError, match="top_logprobs=-1"):
+        generate_with_logprobs(model, [3], max_tokens=1, top_logprobs=-1)
+
+
+def test_a_batch_stops_row_by_row() -> None:
+    def sample(logits: Any, tokens: Sequence[int]) -> int:
+        return tokens[-1] + 1
+
+    model = Fixed([0.1] * 10)
+    pairs = list(generate_batch(model, [[1], [7, 2], [4]], max_tokens=3, sample=sample, stop_ids={6}))
+    assert pairs == [(0, 2), (1, 3), (2, 5), (0, 3), (1, 4), (0, 4), (1, 5)]
+    assert model.calls == 3
+
+
+def test_rows_with_a_seed_of_their_own_do_not_depend_on_their_neighbours() -> None:
+    model = Fixed(np.exp(LOGITS))
+
+    def row(neighbours: int) -> list[int]:
+        samples = [*(Sampler(seed=i) for i in range(neighbours)), Sampler(seed=9)]
+        pairs = generate_batch(model, [[1]] * len(samples), max_tokens=20, sample=samples)
+        return [token for i, token in pairs if i == neighbours]
+
+    assert row(0) == row(3) == list(generate(model, [1], max_tokens=20, sample=Sampler(seed=9)))
+
+
+def test_batches_that_make_no_sense_are_refused() -> None:
+    model = Fixed(np.exp(LOGITS), context_length=4)
+    with pytest.raises(ArgumentError, match="no prompts"):
+        generate_batch(model, [], max_tokens=1)
+    with pytest.raises(ArgumentError, match="2 samples for 1 prompts"):
+        generate_batch(model, [[1]], max_tokens=1, sample=[greedy, greedy])
+    with pytest.raises(ArgumentError, match="no token"):
+        generate_batch(model, [[1], []], max_tokens=1)
+    with pytest.raises(ArgumentError, match="takes 5 tokens"):
+        generate_batch(model, [[1], [1] * 5], max_tokens=1)
+    assert list(generate_batch(model, [[1], [1, 2, 3]], max_tokens=9)) == [(0, 1), (1, 1)] * 2  # then it is full
+    assert list(generate_batch(model, [[1]], max_tokens=0)) == []
+
+
+def test_beams_of_a_model_without_memory() -> None:
+    """The best texts of tokens that do not depend on each other have the largest products."""
+    model = Fixed([0.5, 0.3, 0.2])
+    beams = beam_search(model, [0], num_beams=4, max_tokens=2, num_return_sequences=3, length_penalty=0)
+    assert beams[0].tokens == [0, 0]
+    assert sorted(beam.tokens for beam in beams[1:]) == [[0, 1], [1, 0]]
+    assert [beam.score for beam in beams] == pytest.approx(np.log([0.25, 0.15, 0.15]), abs=1e-6)
+    ended = beam_search(model, [0], num_beams=2, max_tokens=9, stop_ids={1}, length_penalty=0)
+    assert ended[0].tokens == []
+    assert ended[0].score == pytest.approx(np.log(0.3), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"num_beams": 0}, "num_beams=0"),
+        ({"max_tokens": 0}, "max_tokens=0"),
+        ({"num_return_sequences": 3}, "num_return_sequences=3"),
+        ({"early_stopping": "always"}, "early_stopping=always"),
+    ],
+)
+def test_beam_searches_that_make_no_sense_are_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        beam_search(Fixed([0.5, 0.5]), [0], **{"num_beams": 2, "max_tokens": 2} | options)
+
+
+@pytest.mark.parametrize("guessed", [[0.4, 0.1, 0.1, 0.2, 0.2], [1, 0, 0, 0, 0], [0.1, 0.4, 0.2, 0.25, 0.05]], ids=str)
+def test_speculation_draws_from_the_model(guessed: list[float]) -> None:
+    """Whatever the draft guesses, every token and every pair of neighbours is as frequent as with the model alone."""
+    draws, tolerance = DRAWS // 4, 2 * TOLERANCE
+    model, draft = Fixed(np.exp(LOGITS), 2 * draws), Fixed(guessed, 2 * draws)
+    made = np.array(list(speculate(model, draft, [1], max_tokens=draws, lookahead=3, sample=Sampler(seed=0))))
+    assert len(made) == draws
+    np.testing.assert_allclose(np.bincount(made, minlength=5) / draws, np.exp(LOGITS), atol=tolerance)
+    pairs = np.bincount(made[:-1] * 5 + made[1:], minlength=25) / draws
+    np.testing.assert_allclose(pairs, np.outer(np.exp(LOGITS), np.exp(LOGITS)).ravel(), atol=tolerance)
+
+
+def test_speculation_spares_the_model_steps() -> None:
+    model = Fixed([0.1, 0.9])
+    assert list(speculate(model, Fixed([0.2, 0.8]), [0], max_tokens=20, lookahead=4)) == [1] * 20
+    assert model.calls == 4
+    assert list(speculate(Fixed([0.1, 0.9]), Fixed([0.9, 0.1]), [0], max_tokens=20)) == [1] * 20
+    assert list(speculate(model, Fixed([0.2, 0.8]), [0], max_tokens=20, stop_ids={1})) == []
+    assert list(speculate(model, model, [0], max_tokens=0)) == []
+
+
+def test_drafts_that_do_not_fit_are_refused() -> None:
+    model = Fixed([0.5, 0.5])
+    with pytest.raises(ArgumentError, match="vocabulary of 3, the model one of 2"):
+        speculate(model, Fixed([0.5, 0.3, 0.2]), [0], max_tokens=2)
+    with pytest.raises(ArgumentError, match="the draft model's context holds 8"):
+        speculate(model, Fixed([0.5, 0.5], 8), [0], max_tokens=9)
+    with pytest.raises(ArgumentError, match="lookahead=0"):
+        speculate(model, model, [0], max_tokens=2, lookahead=0)
+
+
 class Bytes:
     """A tokenizer whose tokens are bytes."""
 
@@ -269,3 +467,27 @@ def test_stream_tells_the_tokenizer_what_came_before() -> None:
 
     assert "".join(decode_stream(Pairs(), [1, 2])) == "None-1 1-2 "
     assert "".join(decode_stream(Pairs(), [1, 2], previous=9)) == "9-1 1-2 "
+
+
+@given(st.text("ab-", max_size=30), st.lists(st.text("ab-", min_size=1, max_size=4), max_size=3), st.data())
+def test_text_ends_at_the_first_stop_string_however_it_is_cut(text: str, stop: list[str], data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)))))
+    pieces = [text[i:j] for i, j in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    ends = [(text.find(string) + len(string), text.find(string)) for string in stop if string in text]
+    assert "".join(until(pieces, stop)) == (text[: min(ends)[1]] if ends else text)
+
+
+def test_stop_strings_take_nothing_more() -> None:
+    taken = []
+
+    def pieces() -> Any:
+        for piece in ("one", "\n", "\nUs", "er:", "never"):
+            taken.append(piece)
+            yield piece
+
+    assert list(until(pieces(), ["\nUser:", "Bot:"])) == ["one", "\n"]
+    assert taken[-1] == "er:"
+    assert list(until(["a", "b"], "b")) == ["a"]
+    assert list(until(["a", "", "b"], [])) == ["a", "", "b"]
+    with pytest.raises(ArgumentError, match="one is empty"):
+        until([], ["a", ""])

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from tallow.errors import ArgumentError
 from tallow.generation.batch import BatchModel
 from tallow.generation.processors import Text
@@ -78,10 +81,7 @@ def _loop(
         guesses, guessed = _guess(draft, draft_cache, text, min(lookahead, end - len(text) - 1), sampler)
         unread = [*text[cache.length :], *guesses]
         logits_TV = model.last_logits([unread], cache, last=len(guesses) + 1)[0]
-        distributions = [
-            sampler.distribution(logits_V, text.then(*guesses[:i])) for i, logits_V in enumerate(logits_TV)
-        ]
-        for token in _agreed(guesses, guessed, distributions, sampler):
+        for token in _agreed(guesses, guessed, _distributions(logits_TV, text, guesses, sampler), sampler):
             if token in stop_ids:
                 return
             yield token
@@ -94,13 +94,27 @@ def _guess(
     draft: RewindingModel, cache: Any, text: Text, count: int, sampler: Sampler
 ) -> tuple[list[int], list[Weights]]:
     """What the draft model adds, and the distributions that it is drawn from."""
-    guesses: list[int] = []
+    start = len(text)
     distributions = []
     for _ in range(count):
-        so_far = text.then(*guesses)
-        distributions.append(sampler.distribution(draft.next_logits(so_far[cache.length :], cache), so_far))
-        guesses.append(sampler.draw(distributions[-1]))
+        distributions.append(sampler.distribution(draft.next_logits(text[cache.length :], cache), text))
+        text.append(sampler.draw(distributions[-1]))
+    guesses = text[start:]
+    del text[start:]
     return guesses, distributions
+
+
+def _distributions(
+    logits_TV: npt.NDArray[np.float32], text: Text, guesses: list[int], sampler: Sampler
+) -> list[Weights]:
+    """Of the token after the text, and after each of the guesses."""
+    start = len(text)
+    distributions = [sampler.distribution(logits_TV[0], text)]
+    for guess, logits_V in zip(guesses, logits_TV[1:], strict=True):
+        text.append(guess)
+        distributions.append(sampler.distribution(logits_V, text))
+    del text[start:]
+    return distributions
 
 
 def _agreed(

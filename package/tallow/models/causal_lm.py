@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,11 +12,17 @@ import numpy.typing as npt
 
 from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, TokenizerError
+from tallow.generation import PromptCache, Sample, generate, until
+from tallow.models.config import read_entries, token_ids
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn import functional as F
 from tallow.nn.cache import KVCache
 from tallow.tensor import Tensor, wrap
+from tallow.text.chat import Message
+from tallow.text.tokenizer import Tokenizer
+
+GENERATION = "generation_config.json"
 
 
 class CacheShape(NamedTuple):
@@ -30,6 +37,11 @@ class CausalLM(PretrainedModel):
     """A language model: logits of the next token for each position. `tallow.generation` continues texts with it.
 
     Letters: B batch, T positions, D width, V vocabulary, G key/value heads, K head width.
+
+    Example:
+        lm = AutoModel.from_pretrained("Qwen/Qwen3-0.6B")
+        for piece in lm.chat([{"role": "user", "content": "Why is the sky blue?"}], max_tokens=200):
+            print(piece, end="", flush=True)
     """
 
     cache_class: ClassVar[type[KVCache]] = KVCache
@@ -128,6 +140,75 @@ class CausalLM(PretrainedModel):
             for start in range(total % chunk - chunk if total % chunk else 0, total, chunk):
                 hidden_BTD = self.hidden(wrap(tokens_BT[:, max(start, 0) : start + chunk]), cache)
             return to_host(F.linear(hidden_BTD[:, -last:], self.head_weight).array)
+
+    # ----------------------------------------------------------------------------------------------------------- text
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """Of the folder that the model was loaded from, read when it is first asked for; or what it is set to.
+
+        Raises:  TokenizerError when there is none; MissingPackageError
+        """
+        if self.folder is None:
+            raise TokenizerError(
+                "the model was not loaded from a folder, so it has no tokenizer",
+                mend="set one: model.tokenizer = Tokenizer.from_pretrained(folder)",
+            )
+        return Tokenizer.from_pretrained(self.folder)
+
+    @property
+    def stop_ids(self) -> frozenset[int]:
+        """The tokens that end a text, by the model's config, its `generation_config.json` and its tokenizer."""
+        ids = {*self.config.eos_token_id}
+        if self.folder is not None and (self.folder / GENERATION).exists():
+            ids.update(token_ids(read_entries(self.folder / GENERATION).get("eos_token_id")))
+        return frozenset(ids if self.tokenizer.eos_token_id is None else ids | {self.tokenizer.eos_token_id})
+
+    def generate_text(
+        self, prompt: str, *, max_tokens: int | None = None, stop: Collection[str] = (), **options: Any
+    ) -> Iterator[str]:
+        """Pieces of the text that follows the prompt, as they come.
+
+        Args:
+            max_tokens: None means as many as the context holds.
+            stop: strings that end the text, and are no part of it; the model's own stop ids always do.
+            options: as `tallow.generation.generate`: sample, processors
+
+        Raises:  as `generate`, at the call; TokenizerError
+        """
+        tokens = self.tokenizer.encode(prompt)
+        made = generate(self, tokens, max_tokens=max_tokens, stop_ids=self.stop_ids, **options)
+        return until(self.tokenizer.decode_stream(made, previous=tokens), stop)
+
+    def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        stop: Collection[str] = (),
+        sample: Sample | None = None,
+        cache: PromptCache | None = None,
+        **variables: Any,
+    ) -> Iterator[str]:
+        """Pieces of the answer to a conversation, as they come.
+
+        Args:
+            messages: [{"role": "user", "content": "..."}], as the model's chat template knows them.
+            max_tokens, stop: as `generate_text`
+            sample: `greedy` if None.
+            cache: of this model, which spares it what it has read of the conversation before.
+            variables: what else the chat template reads, such as tools.
+
+        Raises:  as `generate`, at the call; TokenizerError when the model has no chat template; ArgumentError when the
+                 template refuses the messages
+        """
+        tokens = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, **variables)
+        stop_ids = self.stop_ids
+        if cache is None:
+            made = generate(self, tokens, max_tokens=max_tokens, sample=sample, stop_ids=stop_ids)
+        else:
+            made = cache.generate(tokens, max_tokens=max_tokens, sample=sample, stop_ids=stop_ids)
+        return until(self.tokenizer.decode_stream(made), stop)
 
 
 def to_host(logits: dtypes.Array) -> npt.NDArray[np.float32]:

@@ -29,11 +29,13 @@ class PretrainedModel(Module):
         config_class: what reads `config.json`.
         base_model_prefix: the name under which models with a head keep the model without one. A checkpoint of either
             loads into the other, as far as what is needed is there.
+        folder: where `from_pretrained` has loaded the model from; None for one made otherwise.
     """
 
     config_class: ClassVar[type[Config]]
     base_model_prefix: ClassVar[str]
     config: Any
+    folder: Path | None = None
 
     def __init__(self, config: Any) -> None:
         super().__init__()
@@ -60,7 +62,9 @@ class PretrainedModel(Module):
         """
         folder = local_folder(name, revision=revision, token=token)
         config = cls.config_class.from_json(folder / CONFIG)
-        return cls.assemble(config, load_folder(folder), dtype, device, str(folder))
+        model = cls.assemble(config, load_folder(folder), dtype, device, str(folder))
+        model.folder = folder
+        return model
 
     @classmethod
     def assemble(

@@ -51,6 +51,12 @@ CASES: list[tuple[str, dict[str, Any], Any, Any]] = [
     ("CategoricalCrossentropy", {}, ONE_HOT, CHANCES),
     ("CategoricalCrossentropy", {"from_logits": True}, ONE_HOT, LOGITS),
     ("CategoricalCrossentropy", {"label_smoothing": 0.1}, ONE_HOT, PROBABILITIES),
+    ("CategoricalFocalCrossentropy", {}, ONE_HOT, PROBABILITIES),
+    ("CategoricalFocalCrossentropy", {"from_logits": True, "gamma": 1.5}, ONE_HOT, LOGITS),
+    ("CategoricalFocalCrossentropy", {"alpha": [0.1, 0.2, 0.3, 0.4, 1.0]}, ONE_HOT, CHANCES),
+    ("Dice", {}, BITS, CHANCES),
+    ("Dice", {"axis": (1,)}, BITS, CHANCES),
+    ("Tversky", {"alpha": 0.3, "beta": 0.8}, BITS, CHANCES),
     ("SparseCategoricalCrossentropy", {}, LABELS, PROBABILITIES),
     ("SparseCategoricalCrossentropy", {}, LABELS[:, None], EXTREME),
     ("SparseCategoricalCrossentropy", {"from_logits": True}, LABELS, LOGITS),
@@ -64,7 +70,8 @@ CASES: list[tuple[str, dict[str, Any], Any, Any]] = [
     ("SquaredHinge", {}, BITS, LOGITS),
     ("CategoricalHinge", {}, ONE_HOT, LOGITS),
 ]
-OF_SAMPLES = [case for case in CASES if case[1].get("axis") != 0]
+WHOLE = ("Dice", "Tversky")  # one number for a batch
+OF_SAMPLES = [case for case in CASES if case[1].get("axis") != 0 and case[0] not in WHOLE]
 IDS = [f"{name}-{i}" for i, (name, *_) in enumerate(CASES)]
 
 

@@ -16,16 +16,19 @@ from tallow.keras.losses.hinge import (
     squared_hinge,
 )
 from tallow.keras.losses.loss import Loss, LossFunctionWrapper
+from tallow.keras.losses.overlap import Dice, Tversky, dice, tversky
 from tallow.keras.losses.probability import (
     BinaryCrossentropy,
     BinaryFocalCrossentropy,
     CategoricalCrossentropy,
+    CategoricalFocalCrossentropy,
     KLDivergence,
     Poisson,
     SparseCategoricalCrossentropy,
     binary_crossentropy,
     binary_focal_crossentropy,
     categorical_crossentropy,
+    categorical_focal_crossentropy,
     kl_divergence,
     poisson,
     sparse_categorical_crossentropy,
@@ -51,8 +54,10 @@ __all__ = [
     "BinaryCrossentropy",
     "BinaryFocalCrossentropy",
     "CategoricalCrossentropy",
+    "CategoricalFocalCrossentropy",
     "CategoricalHinge",
     "CosineSimilarity",
+    "Dice",
     "Hinge",
     "Huber",
     "KLDivergence",
@@ -66,12 +71,15 @@ __all__ = [
     "Poisson",
     "SparseCategoricalCrossentropy",
     "SquaredHinge",
+    "Tversky",
     "binary_crossentropy",
     "binary_focal_crossentropy",
     "categorical_crossentropy",
+    "categorical_focal_crossentropy",
     "categorical_hinge",
     "cosine_similarity",
     "deserialize",
+    "dice",
     "get",
     "hinge",
     "huber",
@@ -85,14 +93,16 @@ __all__ = [
     "serialize",
     "sparse_categorical_crossentropy",
     "squared_hinge",
+    "tversky",
 ]
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
-        binary_crossentropy, binary_focal_crossentropy, categorical_crossentropy, categorical_hinge, cosine_similarity,
-        hinge, huber, kl_divergence, log_cosh, mean_absolute_error, mean_absolute_percentage_error, mean_squared_error,
-        mean_squared_logarithmic_error, poisson, sparse_categorical_crossentropy, squared_hinge,
+        binary_crossentropy, binary_focal_crossentropy, categorical_crossentropy, categorical_focal_crossentropy,
+        categorical_hinge, cosine_similarity, dice, hinge, huber, kl_divergence, log_cosh, mean_absolute_error,
+        mean_absolute_percentage_error, mean_squared_error, mean_squared_logarithmic_error, poisson,
+        sparse_categorical_crossentropy, squared_hinge, tversky,
     )
 } | {
     "bce": binary_crossentropy,
@@ -105,9 +115,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 CLASSES: dict[str, type[Loss]] = {
     cls.__name__: cls
     for cls in (
-        BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy, CategoricalHinge, CosineSimilarity, Hinge,
-        Huber, KLDivergence, LogCosh, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError,
-        MeanSquaredLogarithmicError, Poisson, SparseCategoricalCrossentropy, SquaredHinge,
+        BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy, CategoricalFocalCrossentropy,
+        CategoricalHinge, CosineSimilarity, Dice, Hinge, Huber, KLDivergence, LogCosh, MeanAbsoluteError,
+        MeanAbsolutePercentageError, MeanSquaredError, MeanSquaredLogarithmicError, Poisson,
+        SparseCategoricalCrossentropy, SquaredHinge, Tversky,
     )
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import tallow as tl
 from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.keras.config import epsilon
 from tallow.keras.layers.masks import set_masks
@@ -73,12 +74,39 @@ def categorical_crossentropy(
     Args:
         label_smoothing: this part of the target is shared out evenly among the classes.
     """
+    y_true, y_pred = _distributions("categorical_crossentropy", y_true, y_pred, label_smoothing)
+    return -(y_true * _log_probabilities(y_pred, from_logits, axis)).sum(axis)
+
+
+def categorical_focal_crossentropy(
+    y_true: Any,
+    y_pred: Any,
+    alpha: Any = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
+) -> Tensor:
+    """-Σ alpha · (1 - y_pred)^gamma · y_true · log(y_pred) along `axis`.
+
+    Args:
+        alpha: what a class weighs; a number, or one for each class.
+
+    Source:  Lin et al. 2017, arXiv:1708.02002
+    """
+    y_true, y_pred = _distributions("categorical_focal_crossentropy", y_true, y_pred, label_smoothing)
+    log_probabilities = _log_probabilities(y_pred.softmax(axis) if from_logits else y_pred, False, axis)
+    weight = (1 - log_probabilities.exp()) ** gamma * tl.as_tensor(alpha, dtype=y_pred.dtype, device=y_pred.device)
+    return -(weight * y_true * log_probabilities).sum(axis)
+
+
+def _distributions(name: str, y_true: Any, y_pred: Any, label_smoothing: float) -> tuple[Tensor, Tensor]:
     y_true, y_pred = as_floats(y_true, y_pred)
     if y_true.shape != y_pred.shape:
-        raise shapes_differ("categorical_crossentropy", y_true, y_pred)
+        raise shapes_differ(name, y_true, y_pred)
     if label_smoothing:
         y_true = y_true * (1 - label_smoothing) + label_smoothing / y_true.shape[-1]
-    return -(y_true * _log_probabilities(y_pred, from_logits, axis)).sum(axis)
+    return y_true, y_pred
 
 
 def sparse_categorical_crossentropy(
@@ -196,6 +224,25 @@ class CategoricalCrossentropy(LossFunctionWrapper):
     ) -> None:
         options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
         super().__init__(categorical_crossentropy, reduction, name, dtype, **options)
+
+
+class CategoricalFocalCrossentropy(LossFunctionWrapper):
+    def __init__(
+        self,
+        alpha: Any = 0.25,
+        gamma: float = 2.0,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "categorical_focal_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {
+            "alpha": alpha, "gamma": gamma, "from_logits": from_logits, "label_smoothing": label_smoothing,
+            "axis": axis,
+        }  # fmt: skip
+        super().__init__(categorical_focal_crossentropy, reduction, name, dtype, **options)
 
 
 class SparseCategoricalCrossentropy(LossFunctionWrapper):

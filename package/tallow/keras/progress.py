@@ -191,7 +191,7 @@ def _number(value: Any) -> str:
         number = float(value)
     except (TypeError, ValueError):
         return str(value)
-    return f"{number:.4f}" if abs(number) > 1e-3 or number == 0 else f"{number:.4e}"
+    return f"{number:.4f}" if abs(number) >= 1e-3 or number == 0 else f"{number:.4e}"
 
 
 def _duration(seconds: float) -> str:

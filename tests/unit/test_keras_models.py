@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import io
 import json
@@ -397,6 +398,49 @@ def test_clones_have_weights_of_their_own() -> None:
     clone = keras.models.clone_model(model)
     assert [w.shape for w in clone.weights] == [w.shape for w in model.weights]
     assert not {id(w) for w in clone.weights} & {id(w) for w in model.weights}
+
+
+class Doubled(layers.Layer):  # type: ignore[misc]
+    def __init__(self, units: int) -> None:
+        super().__init__()
+        self.dense = layers.Dense(units)
+
+    def call(self, x: Any) -> Any:
+        return 2 * self.dense(x)
+
+
+def of_ones_own() -> Any:
+    x = keras.Input((4,))
+    inner = keras.Sequential([keras.Input((4,)), Doubled(4)])
+    return keras.Model(x, Doubled(2)(inner(x) + inner(inner(x))))
+
+
+@pytest.mark.parametrize("make", [
+    two_branches, of_ones_own, lambda: keras.Sequential([keras.Input((4,)), Doubled(3), layers.Dense(2)]),
+    lambda: Residual(4),
+])  # fmt: skip
+def test_copies(make: Any) -> None:
+    model = make()
+    x = [normal(2, 4), normal(2, 4, seed=1)] if len(model.layers) > 5 else normal(2, 4)
+    first = model(x)
+    expected = [numbers(y) for y in (first if isinstance(first, list) else [first])]
+    deep, clone = copy.deepcopy(model), keras.models.clone_model(model)
+    for made in (deep, clone):
+        made(x)
+        assert [w.shape for w in made.weights] == [w.shape for w in model.weights]
+        assert not {id(w) for w in made.weights} & {id(w) for w in model.weights}
+        assert not {id(layer) for layer in made.flat_layers()} & {id(layer) for layer in model.flat_layers()}
+    clone.set_weights(model.get_weights())
+    for weight in model.weights:
+        weight.assign_add(tl.ones_like(weight))  # the copies do not see it
+    for made in (deep, clone):
+        found = made(x)
+        for y, other in zip(found if isinstance(found, list) else [found], expected, strict=True):
+            np.testing.assert_allclose(numbers(y), other, rtol=1e-5)
+    assert list(deep.state_dict()) == list(model.state_dict())
+    if isinstance(deep, keras.Sequential):
+        deep.add(layers.Dense(7))
+        assert deep.output_shape == (None, 7)
 
 
 def test_descriptions_that_describe_nothing() -> None:

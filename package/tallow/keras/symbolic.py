@@ -97,11 +97,11 @@ class Node:
     def is_input(self) -> bool:
         return not self.inputs
 
-    def fill(self, values: dict[int, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with values in place of the KerasTensors, found by their ids."""
+    def fill(self, values: dict[KerasTensor, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with values in place of the KerasTensors."""
 
         def value(leaf: Any) -> Any:
-            return values[id(leaf)] if isinstance(leaf, KerasTensor) else leaf
+            return values[leaf] if isinstance(leaf, KerasTensor) else leaf
 
         return map_structure(value, self.args), map_structure(value, self.kwargs)
 

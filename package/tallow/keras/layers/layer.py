@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import warnings
@@ -58,6 +59,7 @@ class Layer(Weighted):
     _mask_parameters: tuple[str, ...] = ()  # `query_mask` of an argument `query`, and so on
     _infers_shape = False  # whether a subclass defines compute_output_shape
     _makes_mask = False  # whether a subclass defines compute_mask
+    _graph_attributes: tuple[str, ...] = ("inbound_nodes",)
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -138,7 +140,7 @@ class Layer(Weighted):
         training = kwargs.pop("training", None)
         if kwargs or len(args) != 1 or type(args[0]) is not Tensor:
             if is_symbolic((args, kwargs)):
-                return self._describe(args, kwargs if training is None else {**kwargs, "training": training})
+                return self._describe(args, kwargs, training)
             args, kwargs = map_structure(self._convert, args), map_structure(self._convert, kwargs)
         elif args[0].dtype is not self._dtype:
             args = (self._convert(args[0]),)
@@ -217,13 +219,13 @@ class Layer(Weighted):
 
     # --------------------------------------------------------------------------------------------------- symbolic calls
 
-    def _describe(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _describe(self, args: tuple[Any, ...], kwargs: dict[str, Any], training: bool | None) -> Any:
         """The call as a node of a model's graph."""
         if not self.built:
             self._build_for(args, kwargs)
         self._check_input(args)
         outputs = self.compute_output_spec(*args, **kwargs)
-        Node(self, args, kwargs, outputs)
+        Node(self, args, kwargs if training is None else {**kwargs, "training": training}, outputs)
         return outputs
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
@@ -347,6 +349,14 @@ class Layer(Weighted):
     def from_config(cls, config: dict[str, Any]) -> Any:
         """A new layer of this configuration, with new weights."""
         return cls(**{key: deserialize_keras_object(value) for key, value in config.items()})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A layer with copies of the weights. It is in no model's graph: that would be copied along, to its ends."""
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        kept = {key: value for key, value in self.__dict__.items() if key not in self._graph_attributes}
+        made.__dict__.update(copy.deepcopy(kept, memo) | dict.fromkeys(self._graph_attributes) | {"inbound_nodes": []})
+        return made
 
     def extra_repr(self) -> str:
         return f"name={self.name}, built={self.built}"

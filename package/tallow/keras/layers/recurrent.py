@@ -128,6 +128,7 @@ class Recurrent(Affine):
         self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None, training: bool = False
     ) -> Any:
         x = as_float(sequences, self.kernel)
+        mask = None if mask is None else mask.to(tl.bool)
         states = self._first_states(x, initial_state)
         if training and self.dropout:
             x = x * F.dropout(tl.ones(x.shape[0], 1, x.shape[2], dtype=x.dtype, device=x.device), self.dropout)

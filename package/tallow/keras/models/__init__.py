@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.io.json_object import parse_object
-from tallow.keras.layers import Input
+from tallow.keras.layers import Input, Layer
 from tallow.keras.models.model import Model
 from tallow.keras.models.sequential import Sequential
 from tallow.keras.saving import load_model, save_model
@@ -16,7 +16,17 @@ MAX_DEPTH = 200
 
 def clone_model(model: Model) -> Any:
     """A model of the same layers, with weights of its own, newly drawn."""
-    return type(model).from_config(model.get_config())
+    if isinstance(model, Sequential):
+        inputs = [] if model._input is None else [model._input.history.layer]
+        return type(model)([_copy(layer) for layer in (*inputs, *model.layers)], name=model.name)
+    if model._graph is None or type(model) is not Model:
+        return _copy(model)
+    graph = model._graph.replayed(_copy)
+    return Model(graph.input_structure, graph.output_structure, name=model.name)
+
+
+def _copy(layer: Layer) -> Any:
+    return clone_model(layer) if isinstance(layer, Sequential) else type(layer).from_config(layer.get_config())
 
 
 def model_from_json(json_string: str, custom_objects: Any = None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,7 @@ class Graph:
     def __init__(self, inputs: Any, outputs: Any) -> None:
         self.input_structure, self.output_structure = inputs, outputs
         self.inputs, self.outputs = _checked(inputs, "inputs"), _checked(outputs, "outputs")
-        given = {id(tensor) for tensor in self.inputs}
-        self.nodes, found_at = _walk(self.outputs, given)
+        self.nodes, found_at = _walk(self.outputs, set(self.inputs))
         self.layers = _by_depth(self.nodes, found_at, self.inputs)
         names = [layer.name for layer in self.layers]
         if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -45,10 +44,10 @@ class Graph:
 
     def run(self, inputs: list[Any]) -> Any:
         """The outputs' values, from those of the inputs in their order."""
-        values = {id(tensor): value for tensor, value in zip(self.inputs, inputs, strict=True)}
+        values = dict(zip(self.inputs, inputs, strict=True))
         for step in self._steps:
             step.compute(values)
-        return map_structure(lambda tensor: values[id(tensor)], self.output_structure)
+        return map_structure(values.__getitem__, self.output_structure)
 
     def aligned(self, inputs: Any, name: str) -> list[Any]:
         """The values of the inputs, in their order, dtype and rank; `name` is the model's, for messages.
@@ -65,6 +64,25 @@ class Graph:
             raise ShapeError(f"{name}: expected {len(self.inputs)} inputs ({names}), got {len(values)}")
         return [_fitted(tensor, value) for tensor, value in zip(self.inputs, values, strict=True)]
 
+    def replayed(self, copy: Callable[[Layer], Layer]) -> Graph:
+        """The same calls of copies of the layers.
+
+        Args:    copy: of a layer that is not an input
+        """
+        copies = {layer: _fresh(layer) if isinstance(layer, InputLayer) else copy(layer) for layer in self.layers}
+        values: dict[KerasTensor, KerasTensor] = {}
+        for tensor in self.inputs:
+            layer = copies.get(tensor.history.layer)
+            made = layer if isinstance(layer, InputLayer) else InputLayer(batch_shape=tensor.shape, dtype=tensor.dtype)
+            values[tensor] = made.inbound_nodes[0].outputs
+        for node in self.nodes:
+            if not node.is_input:
+                args, kwargs = node.fill(values)
+                results = flatten(copies[node.layer](*args, **kwargs))
+                values.update(zip(flatten(node.outputs), results, strict=True))
+        ends = (map_structure(values.__getitem__, end) for end in (self.input_structure, self.output_structure))
+        return Graph(*ends)
+
     def check_shapes(self, values: list[Any], name: str) -> None:
         """Raises ShapeError naming the input, the shape it has and the shape it was given."""
         for expected, value in zip(self.inputs, values, strict=True):
@@ -72,6 +90,11 @@ class Graph:
             sizes = zip(shape, expected.shape, strict=False)
             if len(shape) != expected.ndim or any(n != m for n, m in sizes if n is not None and m is not None):
                 raise ShapeError(f"{name}: the input {expected.name!r} expects shape {expected.shape}, got {shape}")
+
+
+def _fresh(layer: Layer) -> Layer:
+    made: Layer = type(layer).from_config(layer.get_config())
+    return made
 
 
 def _checked(structure: Any, what: str) -> list[KerasTensor]:
@@ -86,7 +109,7 @@ def _checked(structure: Any, what: str) -> list[KerasTensor]:
     return tensors
 
 
-def _walk(outputs: list[KerasTensor], given: set[int]) -> tuple[list[Node], dict[Layer, int]]:
+def _walk(outputs: list[KerasTensor], given: set[KerasTensor]) -> tuple[list[Node], dict[Layer, int]]:
     """The nodes behind the outputs, each after those it depends on, and the order in which their layers were met."""
     order: list[Node] = []
     met: dict[Layer, int] = {}
@@ -99,9 +122,9 @@ def _walk(outputs: list[KerasTensor], given: set[int]) -> tuple[list[Node], dict
             if is_behind_done:
                 order.append(node)
                 continue
-            if node in seen or (id(tensor) in given and not node.is_input):
+            if node in seen or (tensor in given and not node.is_input):
                 continue
-            if node.is_input and id(tensor) not in given:
+            if node.is_input and tensor not in given:
                 raise ArgumentError(
                     f"the outputs need the input {tensor.name!r}, which is not among the model's inputs",
                     mend="add it to the inputs",
@@ -135,20 +158,20 @@ def _by_depth(nodes: list[Node], met: dict[Layer, int], inputs: list[KerasTensor
 
 
 class _Step:
-    """A node with the ids of its tensors at hand.
+    """A node with its tensors at hand.
 
-    Args:    done: the ids of what nothing needs after it, to be let go
+    Args:    done: what nothing needs after it, to be let go
     """
 
-    def __init__(self, node: Node, done: list[int]) -> None:
+    def __init__(self, node: Node, done: list[KerasTensor]) -> None:
         self.node = node
         self.layer = node.layer
         self.done = done
-        self.outputs = [id(tensor) for tensor in flatten(node.outputs)]
+        self.outputs: list[KerasTensor] = flatten(node.outputs)
         is_plain = len(node.args) == 1 and not node.kwargs and isinstance(node.args[0], KerasTensor)
-        self.only_input = id(node.args[0]) if is_plain and isinstance(node.outputs, KerasTensor) else None
+        self.only_input = node.args[0] if is_plain and isinstance(node.outputs, KerasTensor) else None
 
-    def compute(self, values: dict[int, Any]) -> None:
+    def compute(self, values: dict[KerasTensor, Any]) -> None:
         """Put the results among the values."""
         if self.only_input is not None:  # nearly all of most models
             values[self.outputs[0]] = self.layer(values[self.only_input])
@@ -160,12 +183,10 @@ class _Step:
 
 
 def _steps(nodes: list[Node], outputs: list[KerasTensor]) -> list[_Step]:
-    last: dict[int, Node] = {}
-    for node in nodes:
-        last |= {id(tensor): node for tensor in node.inputs}
-    done: dict[Node, list[int]] = {}
-    for key in last.keys() - {id(tensor) for tensor in outputs}:
-        done.setdefault(last[key], []).append(key)
+    last = {tensor: node for node in nodes for tensor in node.inputs}
+    done: dict[Node, list[KerasTensor]] = {}
+    for tensor in last.keys() - set(outputs):
+        done.setdefault(last[tensor], []).append(tensor)
     return [_Step(node, done.get(node, [])) for node in nodes if not node.is_input]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,6 +47,7 @@ class Model(Trainer, Layer):
     """
 
     _graph: Graph | None
+    _graph_attributes: tuple[str, ...] = ("inbound_nodes", "_graph")
 
     def __init__(self, inputs: Any = None, outputs: Any = None, *, name: str | None = None, **kwargs: Any) -> None:
         if (inputs is None) != (outputs is None):
@@ -196,6 +198,15 @@ class Model(Trainer, Layer):
             layer_range: the names, or patterns of names, of the first and the last layer to show.
         """
         print_summary(self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = super().__deepcopy__(memo)
+        if self._graph is not None:
+            made._take_graph(self._graph.replayed(lambda layer: copy.deepcopy(layer, memo)))
+        return made
+
+    def _take_graph(self, graph: Graph) -> None:
+        self.__dict__["_graph"] = graph
 
     # --------------------------------------------------------------------------------------------- configuration, files
 

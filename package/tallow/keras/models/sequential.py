@@ -26,9 +26,11 @@ class Sequential(Model):
         (None, 2)
     """
 
+    _graph_attributes = ("inbound_nodes", "_graph", "_input", "_last")
+
     def __init__(self, layers: Sequence[Any] | None = None, trainable: bool = True, name: str | None = None) -> None:
         super().__init__(name=name, trainable=trainable)
-        self.__dict__.update(_chain=[], _input=None)
+        self.__dict__.update(_chain=[], _input=None, _last=None)
         for layer in layers or ():
             self._append(layer)
         self._update()
@@ -105,6 +107,9 @@ class Sequential(Model):
         """Each layer checks what it is given; the sizes of the input need not be those it was built for."""
         graph = self._known_graph()
         return graph.run(graph.aligned(inputs, self.name))
+
+    def _take_graph(self, graph: Graph) -> None:
+        self.__dict__.update(_graph=graph, _input=graph.inputs[0], _last=graph.outputs[0])
 
     @property
     def layers(self) -> list[Layer]:

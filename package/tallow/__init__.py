@@ -127,6 +127,7 @@ globals().update(OFFERED["tl"])
 
 LATER = {  # imported when they are first asked for
     "GradScaler": "tallow.amp:GradScaler",
+    "accelerator": "tallow.accelerator",
     "amp": "tallow.amp",
     "autocast": "tallow.amp:autocast",
     "backends": "tallow.backends",

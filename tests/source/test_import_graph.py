@@ -41,7 +41,18 @@ LAYERS = (
         "typed_tensors",
     ),
     ("nn", "optim", "data", "text", "audio", "io", "utils"),
-    ("amp", "backends", "compiler", "cuda", "distributed", "distributions", "jit", "settings", "testing"),
+    (
+        "accelerator",
+        "amp",
+        "backends",
+        "compiler",
+        "cuda",
+        "distributed",
+        "distributions",
+        "jit",
+        "settings",
+        "testing",
+    ),
     ("models", "generation", "hub"),
     ("tallow",),
     ("keras", "cli", "compat", "__main__"),
@@ -57,6 +68,7 @@ LATE = {
     ("tallow.kernels.library", "tallow.kernels.bindings"): "the bindings look up functions in the library just loaded",
     ("tallow.data.dataloader", "tallow.data.processes"): "only where there are workers; a browser has no processes",
     ("tallow.data.dataloader", "multiprocessing"): "only where there are workers",
+    ("tallow.cli.chat", "readline"): "not every Python has it, and importing it writes to some terminals",
 }
 
 

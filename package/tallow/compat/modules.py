@@ -5,6 +5,7 @@ from __future__ import annotations
 # Written as entry points are: "module", or "module:object" where tallow needs no module of its own.
 MODULES = {
     "torch": "tallow",
+    "torch.accelerator": "tallow.accelerator",
     "torch.amp": "tallow.amp",
     "torch.amp.autocast_mode": "tallow.amp.autocast_mode",
     "torch.amp.grad_scaler": "tallow.amp.grad_scaler",

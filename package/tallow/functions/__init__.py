@@ -3,6 +3,7 @@
 from tallow.functions import (
     activation,
     casting,
+    cells,
     combinations,
     differences,
     dropout,
@@ -30,6 +31,7 @@ from tallow.functions import (
 __all__ = [
     "activation",
     "casting",
+    "cells",
     "combinations",
     "differences",
     "dropout",

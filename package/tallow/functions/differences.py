@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tallow.apply import apply
 from tallow.dtypes import bool as bool_
-from tallow.errors import ShapeError
+from tallow.errors import ArgumentError, ShapeError
 from tallow.offer import offer
 from tallow.ops.table import OPS, Scalar
 from tallow.tensor import Tensor
@@ -59,3 +61,46 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """The integral up to each sample but the first, by the trapezoidal rule."""
     return _strips(y, x, dx, dim, "cumulative_trapezoid").cumsum(dim)
+
+
+@offer("tl")
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """The derivatives of samples along each of `dim`, or along all, by second-order differences.
+
+    Args:
+        spacing: the distance of neighbours, for all dims or each; or the positions along each dim, a tensor for each.
+        edge_order: 1 or 2, of the differences at both ends.
+
+    Raises:  ShapeError for too few samples, ArgumentError for another edge_order or number of spacings
+    """
+    if edge_order not in (1, 2):
+        raise ArgumentError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
+    dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    spacings = list(spacing) if isinstance(spacing, list | tuple) else [spacing] * len(dims)
+    if len(spacings) != len(dims):
+        raise ArgumentError(f"gradient: {len(spacings)} spacings for {len(dims)} dims")
+    return tuple(_gradient_along(input, d, h, edge_order) for d, h in zip(dims, spacings, strict=True))
+
+
+def _gradient_along(x: Tensor, dim: int, spacing: Tensor | float, edge_order: int) -> Tensor:
+    n = x.size(dim)
+    if n <= edge_order:
+        raise ShapeError(f"gradient: needs at least {edge_order + 1} samples along dim {dim}, got {n}")
+    if isinstance(spacing, Tensor) and spacing.ndim and len(spacing) != n:
+        raise ShapeError(f"gradient: {len(spacing)} positions for {n} samples along dim {dim}")
+    steps = diff(spacing) if isinstance(spacing, Tensor) and spacing.ndim else x.new_ones(n - 1) * spacing
+    column = [-1 if i == dim % x.ndim else 1 for i in range(x.ndim)]
+    slopes = diff(x, dim=dim) / steps.reshape(column)
+
+    def weighted(near: Tensor, far: Tensor, h: Tensor, k: Tensor) -> Tensor:
+        """The slope where two intervals of lengths h and k meet, from the slopes within them."""
+        return (near * k + far * h) / (h + k)
+
+    h, k = steps[:-1].reshape(column), steps[1:].reshape(column)
+    left, right = slopes.narrow(dim, 0, n - 2), slopes.narrow(dim, 1, n - 2)
+    middle = weighted(left, right, h, k)
+    first, last = slopes.narrow(dim, 0, 1), slopes.narrow(dim, n - 2, 1)
+    if edge_order == 2:  # the parabola through the outermost three
+        first = 2 * first - middle.narrow(dim, 0, 1)
+        last = 2 * last - middle.narrow(dim, n - 3, 1)
+    return apply(OPS["cat"], [first, middle, last], dim)

@@ -100,5 +100,18 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     return value + p * (p - 1) / 4 * math.log(math.pi)
 
 
+@offer("tl special")
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The n-th derivative of digamma."""
+    return apply(OPS["polygamma"], input, n)
+
+
+@offer("Tensor", name="polygamma")
+def polygamma_method(self: Tensor, n: int) -> Tensor:
+    """The n-th derivative of digamma."""
+    return apply(OPS["polygamma"], self, n)
+
+
 offer_in_place("ldexp_", ldexp)
 offer_in_place("mvlgamma_", mvlgamma)
+offer_in_place("polygamma_", polygamma_method)

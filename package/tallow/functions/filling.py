@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.apply import apply_inplace
+from tallow.creation import arange
 from tallow.errors import ArgumentTypeError, ShapeError
 from tallow.functions.casting import convert
 from tallow.offer import offer
@@ -36,6 +37,24 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 @offer("Tensor_")
 def zero_(input: Tensor) -> Tensor:
     return apply_inplace(fill, input, 0)
+
+
+@offer("Tensor_")
+def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Write a number on the main diagonal; with `wrap` again and again down a tall matrix, a row apart.
+
+    Raises:  ShapeError for fewer than 2 dims, and for more unless they have one length
+    """
+    if input.ndim < 2 or (input.ndim > 2 and len(set(input.shape)) > 1):
+        raise ShapeError(f"fill_diagonal_: expected a matrix, or dims of one length, got shape {tuple(input.shape)}")
+    if input.ndim > 2:
+        places = [arange(len(input), device=input.device)] * input.ndim
+        input[tuple(places)] = fill_value
+        return input
+    rows, columns = input.shape
+    for top in range(0, rows if wrap else 1, columns + 1):
+        input[top:].diagonal().fill_(fill_value)
+    return input
 
 
 def offer_in_place(name: str, function: Callable[..., Tensor]) -> None:

@@ -53,6 +53,21 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @offer("Tensor")
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The sum over the dims along which a tensor of that size would be broadcast to this one's.
+
+    Raises:  ShapeError if it would not be
+    """
+    wanted = tuple(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
+    lead = input.ndim - len(wanted)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, input.shape[lead:], strict=True)):
+        raise ShapeError(f"sum_to_size: {list(wanted)} is not expandable to {list(input.shape)}")
+    shrunk = [lead + i for i, n in enumerate(wanted) if n == 1 and input.shape[lead + i] != 1]
+    summed = input.sum((*range(lead), *shrunk), keepdim=True) if lead or shrunk else input
+    return summed.reshape(wanted)
+
+
+@offer("Tensor")
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return apply(ops.expand, input, other.shape)
 

@@ -208,6 +208,33 @@ def digamma(xp: Any, x: Array) -> Array:
     return xp.where(x == 0, xp.copysign(np.inf, -x), value)
 
 
+# B_2j / (2j)!: the corrections of the Euler-Maclaurin formula
+_EULER_MACLAURIN = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600)
+
+
+def zeta(q: Array, s: int) -> Array:
+    """Hurwitz' Σ_k (q + k)^-s for an integer s of at least 2; ∞ at q = 0, -1, -2, ...
+
+    Source:  Abramowitz & Stegun 23.2.9 and 23.1.30
+    """
+    return _in_float64(lambda xp, q: _zeta(xp, q, s))(q)
+
+
+def _zeta(xp: Any, q: Array, s: int) -> Array:
+    value = xp.zeros_like(q)
+    lowest = float(xp.min(q)) if q.size else 0.0
+    for _ in range(max(0, math.ceil(10 - lowest)) if math.isfinite(lowest) else 0):
+        low = q < 10
+        value = xp.where(low, value + q ** float(-s), value)
+        q = xp.where(low, q + 1, q)
+    value = value + q ** (1.0 - s) / (s - 1) + q ** float(-s) / 2
+    rising, power = float(s), q ** (-1.0 - s)
+    for j, coefficient in enumerate(_EULER_MACLAURIN):
+        value = value + coefficient * rising * power
+        rising, power = rising * (s + 2 * j + 1) * (s + 2 * j + 2), power / (q * q)
+    return value
+
+
 @_in_float64
 def trigamma(xp: Any, x: Array) -> Array:
     """The derivative of digamma: ∞ at 0, -1, -2, ..."""

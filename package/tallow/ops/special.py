@@ -7,6 +7,7 @@ from typing import Any
 
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
+from tallow.errors import ShapeError
 from tallow.ops import approximation
 from tallow.ops.arithmetic import log
 from tallow.ops.expect import expect_float
@@ -49,6 +50,18 @@ def lgamma(input: Array) -> Result:
 def digamma(input: Array) -> Result:
     """The derivative of lgamma."""
     return approximation.digamma(input), lambda g: (g * approximation.trigamma(input),)
+
+
+@op("", dtypes="float")
+def polygamma(input: Array, n: int) -> Result:
+    """The n-th derivative of digamma, (-1)^(n+1) · n! · ζ(n + 1, input); digamma itself for n = 0."""
+    return _polygamma(input, n), lambda g: (g * _polygamma(input, n + 1),)
+
+
+def _polygamma(x: Array, n: int) -> Array:
+    if n < 0:
+        raise ShapeError(f"polygamma: n must not be negative, got {n}")
+    return approximation.digamma(x) if n == 0 else (-1) ** (n + 1) * math.factorial(n) * approximation.zeta(x, n + 1)
 
 
 @op("tl tl_ Tensor Tensor_ special", dtypes="float")

@@ -1,0 +1,65 @@
+"""One step of a recurrent layer, as torch.lstm_cell and its kin.
+
+Letters: N sequences, I input features, H hidden features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tallow.apply import apply
+from tallow.offer import offer
+from tallow.ops.table import OPS
+from tallow.tensor import Tensor
+
+Bias = Tensor | None
+
+
+def _gates(input: Tensor, w_ih: Tensor, *biases: Bias) -> Tensor:
+    total: Bias = None
+    for bias in biases:
+        if bias is not None:
+            total = bias if total is None else total + bias
+    return apply(OPS["linear"], input, w_ih, total)
+
+
+def _one_step(op: str, input: Tensor, gates: Tensor, states: Sequence[Tensor], *rest: Any) -> Any:
+    return apply(OPS[op], gates, *states, *rest, (len(input),), False)
+
+
+@offer("tl")
+def lstm_cell(
+    input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Bias = None, b_hh: Bias = None
+) -> tuple[Tensor, Tensor]:
+    """The hidden state and the cell after one step.
+
+    Shapes:  input (N, I), hx two of (N, H), w_ih (4 H, I), w_hh (4 H, H), biases (4 H,) -> two of (N, H)
+    """
+    _, h, c = _one_step("lstm_steps", input, _gates(input, w_ih, b_ih, b_hh), hx, w_hh, None)
+    return h, c
+
+
+@offer("tl")
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Bias = None, b_hh: Bias = None) -> Tensor:
+    """The hidden state after one step.
+
+    Shapes:  input (N, I), hx (N, H), w_ih (3 H, I), w_hh (3 H, H), biases (3 H,) -> (N, H)
+    """
+    return _one_step("gru_steps", input, _gates(input, w_ih, b_ih), (hx,), w_hh, b_hh)[-1]
+
+
+@offer("tl")
+def rnn_tanh_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Bias = None, b_hh: Bias = None
+) -> Tensor:
+    """tanh(w_ih · input + b_ih + w_hh · hx + b_hh)"""
+    return _one_step("rnn_steps", input, _gates(input, w_ih, b_ih, b_hh), (hx,), w_hh, "tanh")[-1]
+
+
+@offer("tl")
+def rnn_relu_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Bias = None, b_hh: Bias = None
+) -> Tensor:
+    """relu(w_ih · input + b_ih + w_hh · hx + b_hh)"""
+    return _one_step("rnn_steps", input, _gates(input, w_ih, b_ih, b_hh), (hx,), w_hh, "relu")[-1]

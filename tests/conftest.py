@@ -82,6 +82,16 @@ def _build_wheel(kind: str, out: Path) -> Path:
 @pytest.fixture(scope="session")
 def pyodide_dir() -> Path:
     """A local copy of Pyodide, fetched on first use and kept in the cache."""
-    script = places.ROOT / "scripts" / "fetch_pyodide.py"
-    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, text=True, check=True)
+    return _fetch("fetch_pyodide.py")
+
+
+@pytest.fixture(scope="session")
+def tokenizers_dir() -> Path:
+    """A local copy of the tokenizers that pages use, fetched on first use and kept in the cache."""
+    return _fetch("fetch_tokenizers.py")
+
+
+def _fetch(script: str) -> Path:
+    command = [sys.executable, places.ROOT / "scripts" / script]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return Path(done.stdout.splitlines()[-1])

@@ -3,6 +3,7 @@
 // CONFIG.json: {
 //   pyodide: folder of the Pyodide distribution,
 //   wheels:  paths of wheels to install beside NumPy,
+//   modules: { name in Python: path of a JavaScript module },
 //   mounts:  { path inside: path outside },
 //   files:   { path inside: text },
 //   env:     { name: value },
@@ -26,6 +27,7 @@ const pyodide = await loadPyodide({
 const wheels = config.wheels.map((path) => pathToFileURL(path).href);
 await pyodide.loadPackage(["numpy", ...wheels], { messageCallback: () => {} });
 
+for (const [name, path] of Object.entries(config.modules)) pyodide.registerJsModule(name, await import(pathToFileURL(path).href));
 for (const [inside, outside] of Object.entries(config.mounts)) pyodide.mountNodeFS(inside, outside);
 for (const [inside, text] of Object.entries(config.files)) pyodide.FS.writeFile(inside, text);
 

@@ -2,12 +2,11 @@
 
 The work is done by Hugging Face's own libraries: natively by the package `tokenizers`, in Pyodide by its JavaScript
 counterpart `@huggingface/tokenizers`, which a page registers as the module `huggingface_tokenizers`. Both give the same
-ids.
+ids, but for rare cases that `_JavaScript` names.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -102,7 +101,7 @@ class Tokenizer:
         config_path = Path(folder) / CONFIG
         config = _read_object(config_path) if config_path.exists() else {}
         config["chat_template"] = _read_templates(Path(folder)) or config.get("chat_template")
-        return cls(_engine(_read_text(path), str(path), config), config)
+        return cls(_engine(_read_text(path), str(path)), config)
 
     def encode(self, text: str, pair: str | None = None, *, add_special_tokens: bool = True) -> list[int]:
         """The ids of a text, or of two with what comes between them.
@@ -275,8 +274,8 @@ def _read_object(path: Path) -> dict[str, Any]:
         raise TokenizerError(str(error)) from error
 
 
-def _engine(text: str, name: str, config: dict[str, Any]) -> Engine:
-    return _JavaScript(text, name, config) if IN_PYODIDE else _Native(text, name)
+def _engine(text: str, name: str) -> Engine:
+    return _JavaScript(text, name) if IN_PYODIDE else _Native(text, name)
 
 
 class _Native:
@@ -306,9 +305,25 @@ class _Native:
 
 
 class _JavaScript:
-    """The npm package `@huggingface/tokenizers`."""
+    """The npm package `@huggingface/tokenizers`, as of 0.2.0.
 
-    def __init__(self, text: str, name: str, config: dict[str, Any]) -> None:
+    It gives the ids of the package `tokenizers`, but for these:
+
+    - lower case of a Greek word that ends in capital sigma: "ΑΣ" is "ας" here, "ασ" there;
+    - BertNormalizer leaves ideographs beyond U+FFFF together: "𠀀𠀁" is one word, not two;
+    - U+0085 is no white space and U+FEFF is, where no normalizer has removed them: "a\\x85b";
+    - characters newer than Unicode 8 may be of another category;
+    - the pre-tokenizer Whitespace splits at letters beyond ASCII ("aж"), Punctuation keeps runs together ("!!"), Digits
+      knows ASCII's alone ("٣٤"), and Split at a string keeps what it is to remove or merge;
+    - of ways to cut a word that are as likely but for rounding, as "I", "II" and "II", "I", Unigram may take another;
+    - added tokens match within words although they are `single_word`;
+    - an empty second text is as none.
+
+    What it does not have is an error: the normalizers Nmt and ByteLevel, the pre-tokenizers UnicodeScripts and
+    CharDelimiterSplit.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
         try:
             import huggingface_tokenizers  # registered by the page
         except ImportError as error:
@@ -319,19 +334,33 @@ class _JavaScript:
         import js  # Pyodide's
 
         try:
-            objects = js.JSON.parse(text), js.JSON.parse(json.dumps(config))
-            self._tokenizer = huggingface_tokenizers.Tokenizer.new(*objects)
+            entries = js.JSON.parse(text)
+            # Without a config, whose entries would change decoding and nothing of them is known to tokenizer.json.
+            self._tokenizer = huggingface_tokenizers.Tokenizer.new(entries, js.Object.new())
         except Exception as error:  # whatever JavaScript threw
             raise TokenizerError(f"{name} is not a tokenizer.json: {error}") from error
+        processor = getattr(entries, "post_processor", None)
+        self._one_segment = getattr(processor, "type", None) == "RobertaProcessing"
 
     def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
         encoding = self._tokenizer.encode(text, text_pair=pair, add_special_tokens=special, return_token_type_ids=True)
-        return Encoded(encoding.ids.to_py(), encoding.token_type_ids.to_py())
+        ids = encoding.ids.to_py()
+        segments = getattr(encoding, "token_type_ids", None)
+        if segments is not None:
+            return Encoded(ids, [0] * len(ids) if self._one_segment else segments.to_py())
+        if pair is None:
+            return Encoded(ids, [0] * len(ids))
+        # Nothing comes between the two; some post-processors would lose the second.
+        first, second = self.encode(text, None, special), self.encode(pair, None, special)
+        return Encoded(first.ids + second.ids, first.segments + [1] * len(second.ids))
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
         from pyodide.ffi import to_js  # of Pyodide
 
-        return self._tokenizer.decode(to_js(ids), skip_special_tokens=not special)
+        known = [i for i in ids if self._tokenizer.id_to_token(i) is not None]
+        if not known:
+            return ""
+        return self._tokenizer.decode(to_js(known), skip_special_tokens=not special, clean_up_tokenization_spaces=False)
 
     def token_to_id(self, token: str) -> int | None:
         found = self._tokenizer.token_to_id(token)

@@ -1,0 +1,78 @@
+"""pytest inside Pyodide, in Node."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from support import places, subsuite
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def wheels_of_pytest() -> list[Path]:
+    """pytest, hypothesis and what they need as pure wheels, downloaded once and kept in the cache."""
+    requirements = HERE / "requirements.txt"
+    digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]
+    folder = places.cache_dir() / f"pyodide-test-wheels-{digest}"
+    if not folder.is_dir():
+        partial = folder.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        options = ["--no-deps", "--only-binary=:all:", "--python-version=3.14", "--platform=any", "--abi=none"]
+        subprocess.run(
+            [sys.executable, "-m", "pip", "download", "-q", *options, "-r", requirements, "-d", partial], check=True
+        )
+        partial.replace(folder)
+    return sorted(folder.glob("*.whl"))
+
+
+class InPyodide:
+    """Runs the unit tests, or some of them, on the wheel inside Pyodide."""
+
+    def __init__(self, pyodide: Path, wheels: list[Path], tokenizers: Path, folder: Path) -> None:
+        self.pyodide, self.wheels, self.tokenizers, self.folder = pyodide, wheels, tokenizers, folder
+        node = shutil.which("node")
+        assert node, "node is not on PATH; scripts/test installs it"
+        self.node = node
+
+    def __call__(
+        self, *tests: str, flags: tuple[str, ...] = (), mounts: Mapping[str, Path] | None = None
+    ) -> subsuite.Outcome:
+        """Run `tests`; `mounts` are folders by the places that they have inside."""
+        data = places.data_dir()
+        config = {
+            "pyodide": str(self.pyodide),
+            "wheels": [str(wheel) for wheel in self.wheels],
+            "modules": {"huggingface_tokenizers": str(self.tokenizers / "tokenizers.min.mjs")},
+            "mounts": {"/checkout/tests": str(places.ROOT / "tests"), "/report": str(self.folder)}
+            | ({"/data": str(data)} if data.is_dir() else {})
+            | {inside: str(folder) for inside, folder in (mounts or {}).items()},
+            "files": {"/checkout/pyproject.toml": (places.ROOT / "pyproject.toml").read_text()},
+            "env": {"TALLOW_TEST_DATA": "/data"},
+            "cwd": "/checkout",
+            "args": [*tests, "-v", "-p", "no:cacheprovider", "--junitxml=/report/junit.xml"],
+        }
+        config_file = self.folder / "config.json"
+        config_file.write_text(json.dumps(config))
+        return subsuite.run(
+            [self.node, *flags, str(HERE / "run_pytest.mjs"), str(config_file)],
+            self.folder / "junit.xml",
+            env=os.environ,
+            cwd=self.folder,
+            timeout_s=1200,
+        )
+
+
+@pytest.fixture
+def in_pyodide(
+    pyodide_dir: Path, pure_wheel: Path, wheels_of_pytest: list[Path], tokenizers_dir: Path, tmp_path: Path
+) -> InPyodide:
+    return InPyodide(pyodide_dir, [*wheels_of_pytest, pure_wheel], tokenizers_dir, tmp_path)

@@ -1,0 +1,70 @@
+"""Run inside Pyodide by test_tokenizers_in_pyodide.py: the JavaScript tokenizers do as the package `tokenizers`.
+
+/cases is what support.tokenizer_kinds.write_cases wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tallow.errors import TokenizerError
+from tallow.text import Tokenizer
+
+
+def cases(group: str) -> list[Any]:
+    return [pytest.param(folder, id=folder.name) for folder in sorted(Path("/cases", group).iterdir())]
+
+
+def expected(folder: Path) -> Any:
+    return json.loads((folder / "expected.json").read_text())
+
+
+@pytest.mark.parametrize("folder", cases("kinds"))
+def test_ids_and_texts(folder: Path) -> None:
+    tokenizer = Tokenizer.from_pretrained(folder)
+    for row in expected(folder)["texts"]:
+        text, ids = row["text"], row["ids"]
+        assert tokenizer.encode(text) == ids, text
+        assert tokenizer.encode(text, add_special_tokens=False) == row["plain"], text
+        assert [tokenizer.decode(ids), tokenizer.decode(ids, skip_special_tokens=False)] == row["decoded"], text
+
+
+@pytest.mark.parametrize("folder", cases("kinds"))
+def test_pairs(folder: Path) -> None:
+    tokenizer = Tokenizer.from_pretrained(folder)
+    for row in expected(folder)["pairs"]:
+        (encoded,) = tokenizer.encode_each([tuple(row["pair"])])
+        assert list(encoded) == [row["ids"], row["segments"]], row["pair"]
+
+
+@pytest.mark.parametrize("folder", cases("kinds"))
+def test_ids_that_no_token_has_are_left_out(folder: Path) -> None:
+    tokenizer = Tokenizer.from_pretrained(folder)
+    ids = tokenizer.encode("The cat", add_special_tokens=False)
+    assert tokenizer.decode([1 << 20, *ids, 1 << 20]) == tokenizer.decode(ids)
+    assert tokenizer.decode([]) == tokenizer.decode([1 << 20]) == ""
+    assert tokenizer.token_to_id("no such token") is None
+
+
+@pytest.mark.parametrize("folder", cases("differences"))
+def test_differences_that_are_known(folder: Path) -> None:
+    """Should one of them be gone, its line in the docstring of `_JavaScript` goes too."""
+    row = expected(folder)
+    assert Tokenizer.from_pretrained(folder).encode(row["text"]) != row["ids"]
+
+
+@pytest.mark.parametrize("folder", cases("absent"))
+def test_what_the_library_does_not_have_is_refused(folder: Path) -> None:
+    with pytest.raises(TokenizerError, match=folder.name):
+        Tokenizer.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"model": 1}'])
+def test_what_is_no_tokenizer_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(text)
+    with pytest.raises(TokenizerError, match=r"is not a tokenizer\.json"):
+        Tokenizer.from_pretrained(tmp_path)

@@ -21,19 +21,9 @@ KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or
 ALL = [
     *("adam_step", "attention", "attention_backward", "attention_decode"),
     *("convolution", "convolution_dw", "convolution_dx", "decode_block"),
-    *("gelu", "gelu_backward", "layer_norm", "layer_norm_backward", "linear"),
-    *(
-        "lstm",
-        "lstm_backward",
-        "max_pool",
-        "max_pool_backward",
-        "rms_norm",
-        "rotary",
-        "sgd_step",
-        "silu",
-        "silu_mul",
-        "softmax",
-    ),
+    *("gelu", "gelu_backward", "layer_norm", "layer_norm_backward", "linear", "lstm", "lstm_backward"),
+    *("max_pool", "max_pool_backward", "rms_norm", "rotary", "scaled_exp", "sgd_step"),
+    *("silu", "silu_mul", "softmax", "sum_exp"),
 ]
 
 # Every element kernel on arrays whose last byte is the last of its page, the next page being forbidden: a kernel that
@@ -69,6 +59,7 @@ from tallow.kernels.bindings.matmul import matmul
 for n in (*range(1, 20), 33, 100):
     x, w = normal(3, n), normal(n)
     fn["softmax"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n)), fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
+    fn["scaled_exp"](x, *fn["sum_exp"](x))
     fn["gelu_backward"](x, x, "none"), fn["gelu_backward"](x, x, "tanh"), fn["layer_norm_backward"](x, x, w, 1e-5)
     fn["rms_norm"](x, w, 1e-5), fn["layer_norm"](x, w, normal(n), 1e-5)
     fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), True)

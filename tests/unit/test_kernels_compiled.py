@@ -157,6 +157,34 @@ def test_in_place(name: str, n: int) -> None:
     assert_close(x.check(), expected(before), rtol, atol)
 
 
+@pytest.mark.parametrize("n", LENGTHS)
+def test_sums_of_exponentials(n: int) -> None:
+    for shift in range(3):
+        x, highest, total = shifted(normal(ROWS, n) * 5, shift), Guarded(ROWS, shift=1), Guarded(ROWS, shift=2)
+        c_function("tl_sum_exp_f32", P, P, P, N, N)(pointer(highest.array), pointer(total.array), pointer(x), ROWS, n)
+        np.testing.assert_array_equal(highest.check(), x.max(axis=1))
+        expected = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True)).sum(axis=1)
+        assert_close(total.check(), expected, 2e-6)
+        y, factor = Guarded(ROWS, n, shift=3 - shift), shifted(normal(ROWS), shift)
+        scaled_exp = c_function("tl_scaled_exp_f32", *[P] * 4, N, N)
+        scaled_exp(pointer(y.array), pointer(x), pointer(highest.array), pointer(factor), ROWS, n)
+        difference = (x - highest.array[:, None]).astype(np.float64)
+        assert_close(y.check(), np.exp(difference) * factor[:, None], 1e-6, 1e-37)
+        scaled_exp(pointer(x), pointer(x), pointer(highest.array), pointer(factor), ROWS, n)  # in place
+        np.testing.assert_array_equal(x, y.array)
+
+
+def test_sums_of_exponentials_of_masks_and_infinities() -> None:
+    inf = np.inf
+    x = np.array(
+        [[0, -inf, 1, -inf, 0], [-inf] * 5, [0, inf, 0, 0, 0], [0, np.nan, 0, 0, 0], [3e38, -3e38, 0, 0, 3e38]]
+    )
+    highest, total = call("sum_exp", x.astype(np.float32))
+    np.testing.assert_array_equal(highest[[0, 1, 2]], [1, -inf, inf])
+    assert_close(total[[0, 4]], np.array([1 + 2 / math.e, 2]), 2e-6)
+    assert np.isnan(total[1:4]).all()
+
+
 # Gradients: the formula in float64, and the C function called as fn(dx, g, x) on guarded memory.
 
 
@@ -490,6 +518,8 @@ def test_bindings_refuse_what_does_not_fit() -> None:
         ("silu_mul", (x, normal(4, 9))),
         ("gelu_backward", (x, normal(4, 9), "none")),
         ("gelu_backward", (x, x, "sigmoid")),
+        ("scaled_exp", (x, normal(4), normal(3))),
+        ("scaled_exp", (x, normal(8), normal(8))),
         ("layer_norm_backward", (x, normal(3, 8), None, EPS)),
         ("layer_norm_backward", (x, x, normal(7), EPS)),
         ("linear", (x, normal(5, 7).astype(np.float16), None)),

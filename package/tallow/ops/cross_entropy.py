@@ -7,6 +7,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.kernels import kernel, run
 from tallow.ops.along import places, take
 from tallow.ops.indexing import check_places
 from tallow.ops.table import Array, Index, Result, op
@@ -96,40 +97,53 @@ def cross_entropy_of_classes(
     weight = _class_weight(weight, input)
     targets = _Targets("cross_entropy", input, target, weight, ignore_index)
     axis, valid, share = targets.axis, targets.valid, targets.share
-    highest, log_sum = _log_sum_exp(input, axis)
+    is_last = axis == input.ndim - 1
+    rows = input if is_last else xp.moveaxis(input, axis, -1)
+    highest, total = run("sum_exp", rows)
+    log_sum = xp.log(total)
     hit = 1 - label_smoothing
     spread = label_smoothing / targets.classes
-    class_weights = None if weight is None else weight.reshape(-1, *[1] * (input.ndim - axis - 1))
     total_weight = targets.classes if weight is None else weight.sum()
-    losses = (log_sum.squeeze(axis) - (targets.pick(input) - highest.squeeze(axis))) * share * hit
+    losses = (log_sum - (targets.pick(input) - highest)) * share * hit
     if label_smoothing:
-        shifted = input - highest
-        weighted = (shifted if class_weights is None else shifted * class_weights).sum(axis=axis)
-        losses += (log_sum.squeeze(axis) * total_weight - weighted) * spread
+        shifted = rows - highest[..., None]
+        weighted = (shifted if weight is None else shifted * weight).sum(axis=-1)
+        losses += (log_sum * total_weight - weighted) * spread
     loss, unit = reduced(xp.where(valid, losses, 0), share, reduction, "cross_entropy")
 
     def backward(g: Array) -> tuple[Array]:
         g = g * unit
-        d = input - highest
-        d -= log_sum
-        xp.exp(d, out=d)
-        g_hit, g_spread = (xp.where(valid, g * part, 0) for part in (share * hit, spread))
-        d *= xp.expand_dims(g_hit + g_spread * total_weight, axis)
+        g_hit, g_spread = (
+            xp.where(valid, g * part, 0).astype(input.dtype, copy=False) for part in (share * hit, spread)
+        )
+        d = run("scaled_exp", rows, highest, (g_hit + g_spread * total_weight) / total)
+        d = d if is_last else xp.moveaxis(d, -1, axis)
         targets.add(d, -g_hit)
         if label_smoothing:
-            d -= xp.expand_dims(g_spread, axis) * (1 if class_weights is None else class_weights)
+            by_class = 1 if weight is None else weight.reshape(-1, *[1] * (input.ndim - axis - 1))
+            d -= xp.expand_dims(g_spread, axis) * by_class
         return (d,)
 
     return loss, backward
 
 
-def _log_sum_exp(x: Array, axis: int) -> tuple[Array, Array]:
-    """The maximum m, and log Σ exp(x - m): their sum would lose what digits the latter has beside a large m."""
+@kernel("sum_exp", "array")
+def sum_exp_array(x: Array) -> tuple[Array, Array]:
+    """The maximum m of each row, and Σ exp(x - m).  Shapes: x (..., N) -> (...), (...)"""
     xp = array_module(x)
-    highest = x.max(axis=axis, keepdims=True)
-    shifted = x - highest
+    highest = x.max(axis=-1)
+    shifted = x - highest[..., None]
     xp.exp(shifted, out=shifted)
-    return highest, xp.log(shifted.sum(axis=axis, keepdims=True))
+    return xp.asarray(highest), xp.asarray(shifted.sum(axis=-1))
+
+
+@kernel("scaled_exp", "array")
+def scaled_exp_array(x: Array, shift: Array, factor: Array) -> Array:
+    """exp(x - shift) · factor, each for a row.  Shapes: x (..., N), shift and factor (...) -> (..., N)"""
+    y = x - shift[..., None]
+    array_module(x).exp(y, out=y)
+    y *= factor[..., None]
+    return y
 
 
 @op("")

@@ -1,4 +1,7 @@
-"""softmax, silu, silu_mul, gelu: elementwise along rows, see src/{softmax,silu,silu_mul,gelu}_f32.c."""
+"""softmax, sum_exp, scaled_exp, silu, silu_mul, gelu: elementwise along rows.
+
+See src/{softmax,exp_rows,silu,silu_mul,gelu}_f32.c.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, contiguous, float32_array
+from tallow.kernels.bindings.arrays import FLOAT32, compiled, contiguous, float32_array
+from tallow.kernels.bindings.threads import EXPONENTIAL, by_rows
 from tallow.kernels.library import POINTER, SIZE, function
 
 _softmax = function("tl_softmax_f32", None, POINTER, POINTER, SIZE, SIZE)
+_sum_exp = function("tl_sum_exp_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE)
+_scaled_exp = function("tl_scaled_exp_f32", None, *[POINTER] * 4, SIZE, SIZE)
 _silu = function("tl_silu_f32", None, POINTER, POINTER, SIZE)
 _silu_mul = function("tl_silu_mul_f32", None, POINTER, POINTER, POINTER, SIZE)
 _gelu = {
@@ -39,7 +45,40 @@ def softmax(x: Array) -> Array:
     y = np.empty(x.shape, FLOAT32)
     if x.size:
         n = x.shape[-1]
-        _softmax(address(y), address(x), x.size // n, n)
+        by_rows(lambda *args: _softmax(*args, n), (y, x), x.size // n, EXPONENTIAL * x.size)
+    return y
+
+
+def float32_filled_rows(x: Array) -> bool:
+    """A float32 array of at least one dimension, the last of them not empty."""
+    return float32_rows(x) and x.shape[-1] > 0
+
+
+@compiled("sum_exp", float32_filled_rows)
+def sum_exp(x: Array) -> tuple[Array, Array]:
+    """The maximum m of each row, and Σ exp(x - m).  Shapes: x (..., N) -> (...), (...)."""
+    x = contiguous(x)
+    n = x.shape[-1]
+    highest, total = np.empty(x.shape[:-1], FLOAT32), np.empty(x.shape[:-1], FLOAT32)
+    by_rows(lambda *args: _sum_exp(*args, n), (highest, total, x), x.size // n, EXPONENTIAL * x.size)
+    return highest, total
+
+
+def float32_rows_and_numbers(x: Array, shift: Array, factor: Array) -> bool:
+    """A float32 array of at least one dimension, the last not empty, and two float32 arrays without that one."""
+    of_rows = (shift, factor)
+    return float32_filled_rows(x) and all(isinstance(a, np.ndarray) and a.dtype == FLOAT32 for a in of_rows)
+
+
+@compiled("scaled_exp", float32_rows_and_numbers)
+def scaled_exp(x: Array, shift: Array, factor: Array) -> Array:
+    """exp(x - shift) · factor, each for a row.  Shapes: x (..., N), shift and factor (...) -> (..., N)."""
+    if x.shape[:-1] != shift.shape or shift.shape != factor.shape:
+        raise ShapeError(f"scaled_exp: {shift.shape} and {factor.shape} for rows of {x.shape}")
+    x, shift, factor = contiguous(x), contiguous(shift), contiguous(factor)
+    n = x.shape[-1]
+    y = np.empty(x.shape, FLOAT32)
+    by_rows(lambda *args: _scaled_exp(*args, n), (y, x, shift, factor), x.size // n, EXPONENTIAL * x.size)
     return y
 
 
@@ -48,7 +87,7 @@ def silu(x: Array) -> Array:
     """x · sigmoid(x).  Shapes: any -> the same."""
     x = contiguous(x)
     y = np.empty(x.shape, FLOAT32)
-    _silu(address(y), address(x), x.size)
+    by_rows(_silu, (y, x), x.size, EXPONENTIAL * x.size)
     return y
 
 
@@ -59,7 +98,7 @@ def silu_mul(a: Array, b: Array) -> Array:
         raise ShapeError(f"silu_mul: {a.shape} and {b.shape} differ")
     a, b = contiguous(a), contiguous(b)
     y = np.empty(a.shape, FLOAT32)
-    _silu_mul(address(y), address(a), address(b), a.size)
+    by_rows(_silu_mul, (y, a, b), a.size, EXPONENTIAL * a.size)
     return y
 
 
@@ -70,7 +109,7 @@ def gelu(x: Array, approximate: str) -> Array:
         raise ArgumentError(f"gelu: approximate={approximate!r}", mend="use 'none' or 'tanh'")
     x = contiguous(x)
     y = np.empty(x.shape, FLOAT32)
-    _gelu[approximate](address(y), address(x), x.size)
+    by_rows(_gelu[approximate], (y, x), x.size, EXPONENTIAL * x.size)
     return y
 
 
@@ -83,5 +122,5 @@ def gelu_backward(x: Array, g: Array, approximate: str) -> Array:
         raise ShapeError(f"gelu_backward: {g.shape} and {x.shape} differ")
     g, x = contiguous(g), contiguous(x)
     dx = np.empty(x.shape, FLOAT32)
-    _gelu_backward[approximate](address(dx), address(g), address(x), x.size)
+    by_rows(_gelu_backward[approximate], (dx, g, x), x.size, EXPONENTIAL * x.size)
     return dx

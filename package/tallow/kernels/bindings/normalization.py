@@ -7,6 +7,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, contiguous, optional_address, row_weight
+from tallow.kernels.bindings.threads import by_rows
 from tallow.kernels.library import FLOAT, POINTER, SIZE, function
 
 _layer_norm = function("tl_layer_norm_f32", None, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, FLOAT)
@@ -32,7 +33,8 @@ def layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -
     y = np.empty(x.shape, FLOAT32)
     if x.size:
         n = x.shape[-1]
-        _layer_norm(address(y), address(x), optional_address(weight), optional_address(bias), x.size // n, n, eps)
+        of_all_rows = (optional_address(weight), optional_address(bias))
+        by_rows(lambda y, x, rows: _layer_norm(y, x, *of_all_rows, rows, n, eps), (y, x), x.size // n, 8.0 * x.size)
     return y
 
 

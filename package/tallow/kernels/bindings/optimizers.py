@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tallow.dtypes import Array
 from tallow.errors import KernelUnavailable
-from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, optional_address
+from tallow.kernels.bindings.arrays import FLOAT32, compiled
+from tallow.kernels.bindings.threads import by_rows
 from tallow.kernels.library import FLOAT, INT, POINTER, SIZE, function
 
 _adam_step = function("tl_adam_step_f32", None, *[POINTER] * 5, SIZE, *[FLOAT] * 9)
@@ -44,10 +45,10 @@ def adam_step(
     """As tallow.optim.adam.adam_step, in one pass over the arrays."""
     if not float32_writable(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq):
         raise KernelUnavailable("adam_step: the arrays are not as C needs them; see kernels.explain")
-    _adam_step(
-        address(param), address(grad), address(exp_avg), address(exp_avg_sq), optional_address(max_exp_avg_sq),
-        param.size, -1.0 if maximize else 1.0, decay, shrink, 1 - beta1, beta2, 1 - beta2, step_size, scale, eps,
-    )  # fmt: skip
+    sign = -1.0 if maximize else 1.0
+    options = (sign, decay, shrink, 1 - beta1, beta2, 1 - beta2, step_size, scale, eps)
+    arrays = (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq)
+    by_rows(lambda *args: _adam_step(*args, *options), arrays, param.size, 20.0 * param.size)
 
 
 @compiled("sgd_step", many_float32_writable)
@@ -58,7 +59,5 @@ def sgd_step(
     """As tallow.optim.sgd.sgd_step, in one pass over the arrays."""
     if not _fit(grad, param, buffer):
         raise KernelUnavailable("sgd_step: the arrays are not as C needs them; see kernels.explain")
-    _sgd_step(
-        address(param), address(grad), optional_address(buffer), param.size,
-        -1.0 if maximize else 1.0, weight_decay, momentum, 1 - dampening, lr, nesterov,
-    )  # fmt: skip
+    options = (-1.0 if maximize else 1.0, weight_decay, momentum, 1 - dampening, lr, nesterov)
+    by_rows(lambda *args: _sgd_step(*args, *options), (param, grad, buffer), param.size, 8.0 * param.size)

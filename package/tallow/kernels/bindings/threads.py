@@ -6,10 +6,12 @@ What a part computes does not depend on how many there are, so neither do result
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 
+from tallow.dtypes import Array
+from tallow.kernels.bindings.arrays import address
 from tallow.kernels.library import IN_BROWSER
 
 WORTH_A_THREAD = 2_000_000  # multiplications: below that, about 0.1 ms, handing over costs more than it saves
@@ -49,3 +51,21 @@ def in_parts(count: int, work: float, call: Callable[[int, int], None]) -> None:
         wait(others)  # they write into the caller's arrays
     for other in others:
         other.result()
+
+
+EXPONENTIAL = 20.0  # multiplications that an exponential is worth
+
+
+def by_rows(call: Callable[..., None], arrays: Sequence[Array | None], rows: int, work: float) -> None:
+    """`call(*addresses, count)` for parts of the rows that the arrays are made of, all of them contiguous.
+
+    Args:    work: multiplications for all rows, as for `in_parts`
+    """
+    starts = [None if a is None else address(a) for a in arrays]
+    steps = [0 if a is None or not rows else a.nbytes // rows for a in arrays]
+
+    def part(first: int, last: int) -> None:
+        moved = (None if a is None else a + first * step for a, step in zip(starts, steps, strict=True))
+        call(*moved, last - first)
+
+    in_parts(rows, work, part)

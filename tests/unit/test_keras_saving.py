@@ -132,6 +132,17 @@ def test_functions_and_classes_of_ones_own_come_back_by_name(path: Path) -> None
         keras.models.load_model(path)
 
 
+def test_configurations_hold_no_values(path: Path) -> None:
+    given = normal(50, 4)
+    lstm = layers.Bidirectional(layers.LSTM(3))
+    embedding = layers.Embedding(50, 4, weights=[given])
+    model = keras.Sequential([keras.Input((5,)), embedding, lstm, layers.Lambda(keras.activations.relu)])
+    assert len(model.to_json()) < 5000
+    model.save(path)
+    indices = np.arange(10).reshape(2, 5)
+    np.testing.assert_array_equal(numbers(keras.models.load_model(path)(indices)), numbers(model(indices)))
+
+
 def test_registered_classes_need_not_be_named(path: Path) -> None:
     @keras.saving.register_keras_serializable(package="test")
     class Twice(layers.Layer):  # type: ignore[misc]

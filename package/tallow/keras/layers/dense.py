@@ -108,6 +108,9 @@ class Embedding(Layer):
             )
         return embedding(indices, self.embeddings)
 
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"weights": None}  # the values are in the file of weights
+
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         return inputs != 0 if self.mask_zero else None
 

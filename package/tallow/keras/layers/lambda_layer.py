@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.errors import ArgumentTypeError
+from tallow.keras import activations
 from tallow.keras.layers.activation import Elementwise
 from tallow.keras.layers.layer import Layer
 from tallow.keras.serialization import LAMBDA, refuse_code
@@ -36,6 +37,8 @@ class Lambda(Layer):
         super().__init__(**kwargs)
         if isinstance(function, dict) and function.get("class_name") == LAMBDA:
             refuse_code(f"the function of {self.name}")
+        if isinstance(function, str):  # of a file: an activation is written as its name
+            function = activations.get(function)
         if not callable(function):
             raise ArgumentTypeError(f"{self.name}: {function!r:.100} is not a function")
         self.function = function

@@ -9,7 +9,7 @@ import tallow as tl
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras.layers.layer import Layer
 from tallow.keras.layers.recurrent import Recurrent
-from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
+from tallow.keras.serialization import serialize_keras_object
 from tallow.keras.shapes import Shape
 from tallow.tensor import Tensor
 
@@ -115,11 +115,9 @@ class Bidirectional(Layer):
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         # The layer as it was given, whose name the two are made of.
-        config["layer"] = serialize_keras_object(self._made_with[0][0] if self._made_with[0] else self._layer_given())
-        return config
-
-    def _layer_given(self) -> Any:
-        return self._made_with[1]["layer"]
+        args, kwargs = self._made_with
+        config["layer"] = serialize_keras_object(args[0] if args else kwargs["layer"])
+        return config | {"weights": None}  # the values are in the file of weights
 
 
 class TimeDistributed(Layer):
@@ -156,6 +154,4 @@ def _parts(result: Any) -> Sequence[Any]:
 
 
 def _copy(layer: Recurrent, name: str, go_backwards: bool) -> Any:
-    config = serialize_keras_object(layer)
-    config["config"] |= {"name": name, "go_backwards": go_backwards}
-    return deserialize_keras_object(config)
+    return type(layer).from_config(layer.get_config() | {"name": name, "go_backwards": go_backwards})

@@ -50,6 +50,8 @@ def batch_norm_in_training(
 ) -> Result:
     """(x - mean) / sqrt(var + eps) ⊙ weight + bias, mean and var those of each channel over batch and positions.
 
+    dx = weight r (g - mean(g) - n mean(g n)),  n = (x - mean) r,  r = 1 / sqrt(var + eps)
+
     Returns: also mean and var (without Bessel's correction), (C) each, through which no gradient goes.
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167
     """
@@ -65,17 +67,20 @@ def batch_norm_in_training(
     mean = input.mean(axis=axes, keepdims=True)
     y = input - mean
     var = (y * y).mean(axis=axes, keepdims=True)
-    y *= 1 / array_module(input).sqrt(var + input.dtype.type(eps))
+    r = 1 / array_module(input).sqrt(var + input.dtype.type(eps))
+    y *= r
     y = _affine(y, weight, bias)
 
     def backward(g: Array, *_: Array) -> tuple[object, ...]:
-        normal, r = standardize(input, eps, axes)
-        h = g if weight is None else g * per_channel(weight, g.ndim)
-        return (
-            lambda: standardize_backward(h, normal, r, axes),
-            None if weight is None else lambda: (g * normal).sum(axis=axes),
-            (lambda: g.sum(axis=axes)) if has_bias else None,
-        )
+        d = input - mean
+        along = (g * d).sum(axis=axes, keepdims=True) * r  # Σ g ⊙ the normalised input
+        total = g.sum(axis=axes, keepdims=True)
+        scale = r if weight is None else r * per_channel(weight, g.ndim)
+        share = scale * (total.size / g.size)
+        d *= share * r * -along
+        d -= share * total
+        d += g * scale
+        return d, None if weight is None else along.reshape(-1), total.reshape(-1) if has_bias else None
 
     return (y, mean.reshape(-1), var.reshape(-1)), backward
 

@@ -9,11 +9,12 @@ import sys
 from collections.abc import Sequence
 
 import tallow
-from tallow.cli import convert, demo, embed, fill_mask, generate, info, inspect
+from tallow.cli import chat, convert, demo, embed, fill_mask, generate, info, inspect
 from tallow.errors import TallowError
 
 COMMANDS = {
     "generate": generate,
+    "chat": chat,
     "embed": embed,
     "fill-mask": fill_mask,
     "convert": convert,

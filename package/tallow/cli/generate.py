@@ -1,144 +1,118 @@
 """`tallow generate`: continue a text with a language model.
 
+Without --model a small one that comes with tallow tells a story: tallow generate "Once upon a time".
+
 Text goes to stdout as it is made; loading, speed and the seed go to stderr. Ctrl-C stops, and keeps the text.
-With --temperature 0 the text is, word for word, that of llama2.c's run.c.
+With --temperature 0 a llama2.c model's text is, word for word, that of llama2.c's run.c.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain, islice
-from typing import Any
 
-from tallow import dtypes
-from tallow.generation import Sampler, decode_stream, generate
+from tallow.cli.language_model import (
+    DTYPES,
+    add_loading_options,
+    add_sampling_options,
+    load_language_model,
+    number,
+    sampler,
+)
+from tallow.cli.terminal import print_text, report
+from tallow.errors import ArgumentError
+from tallow.generation import decode_stream, generate
+from tallow.models import stories
+from tallow.models.causal_lm import CausalLM
 from tallow.models.llama import Llama
 from tallow.text.llama2c import Llama2cTokenizer
-
-DTYPES = {d.name: d for d in (dtypes.float32, dtypes.float16, dtypes.bfloat16)}
-
-# What could move a terminal's cursor or worse; run.c leaves such bytes out, too.
-CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - set(map(ord, "\t\n\v\f\r")))
+from tallow.text.tokenizer import Tokenizer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("model")
     model.add_argument(
-        "--model", required=True, metavar="FILE", help="a llama2.c checkpoint, or a folder of a Hugging Face Llama"
+        "--model",
+        metavar="MODEL",
+        help="the folder of a language model, owner/repository of the Hub, or a llama2.c checkpoint "
+        "(default: the one that comes with tallow)",
     )
-    model.add_argument("--tokenizer", required=True, metavar="FILE", help="its tokenizer.bin, of llama2.c's format")
     model.add_argument(
-        "--dtype", choices=DTYPES, help="keep the weights in this; sixteen bits save memory (default: as in the file)"
+        "--tokenizer",
+        metavar="FILE",
+        help="a tokenizer.bin of llama2.c's format, for its checkpoints (default: the tokenizer.json of the folder)",
     )
-    model.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ... (default: %(default)s)")
+    add_loading_options(model)
     text = parser.add_argument_group("text")
-    text.add_argument("--prompt", default="", metavar="TEXT", help="what to continue (default: nothing)")
+    prompt = text.add_mutually_exclusive_group()
+    prompt.add_argument("text", nargs="?", default="", metavar="TEXT", help="what to continue (default: nothing)")
+    prompt.add_argument("--prompt", default="", metavar="TEXT", help="the same")
     text.add_argument(
         "--steps",
         metavar="N",
-        type=_number(int, "1 or more", lambda n: n >= 1),
+        type=number(int, "1 or more", lambda n: n >= 1),
         default=256,
         help="tokens of prompt and text together, at most the model's context (default: %(default)s)",
     )
-    choice = parser.add_argument_group("choice of the next token")
-    choice.add_argument(
-        "--temperature",
-        metavar="T",
-        type=_number(float, "0 or more", lambda t: 0 <= t < float("inf")),
-        default=1.0,
-        help="0 takes the likeliest token, more is bolder (default: %(default)s)",
-    )
-    choice.add_argument(
-        "--top-k",
-        metavar="K",
-        type=_number(int, "1 or more", lambda k: k >= 1),
-        help="draw from the K likeliest only (default: all)",
-    )
-    choice.add_argument(
-        "--top-p",
-        metavar="P",
-        type=_number(float, "above 0 and at most 1", lambda p: 0 < p <= 1),
-        default=0.9,
-        help="draw from the likeliest tokens that together exceed this probability (default: %(default)s)",
-    )
-    choice.add_argument(
-        "--repetition-penalty",
-        metavar="R",
-        type=_number(float, "above 0", lambda r: 0 < r < float("inf")),
-        default=1.0,
-        help="above 1 makes tokens that occurred less likely (default: %(default)s)",
-    )
-    choice.add_argument(
-        "--seed", metavar="N", type=int, help="one seed, one text (default: a random one, shown on stderr)"
-    )
-
-
-def _number(kind: Callable[[str], Any], expected: str, holds: Callable[[Any], bool]) -> Callable[[str], Any]:
-    """A type for argparse that takes a number within bounds."""
-
-    def parse(text: str) -> Any:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        if value is None or not holds(value):
-            raise argparse.ArgumentTypeError(f"{text!r}; expected {expected}")
-        return value
-
-    return parse
+    add_sampling_options(parser, temperature=1.0, top_p=0.9)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the text.  Raises: TallowError, OSError for what cannot be used; KeyboardInterrupt, after its report"""
     started = time.perf_counter()
-    model = _load(arguments)
-    tokenizer = Llama2cTokenizer.load(arguments.tokenizer, vocab_size=model.vocab_size)
-    prompt = tokenizer.encode(arguments.prompt, bos=True)
-    sample = Sampler(
-        arguments.temperature, arguments.top_k, arguments.top_p, arguments.repetition_penalty, arguments.seed
-    )
+    model, tokenizer = _load(arguments)
+    text = arguments.text or arguments.prompt
+    prompt, stop_ids = _prompt(model, tokenizer, text)
+    sample = sampler(arguments)
     # run.c counts the positions it feeds: all of the text but its last token.
     steps = min(arguments.steps, model.context_length)
-    made = generate(
-        model,
-        prompt,
-        max_tokens=max(0, steps - len(prompt) + 1),
-        sample=sample,
-        stop_ids=set(model.config.eos_token_id),
-    )
-    _report(f"loaded {arguments.model} in {time.perf_counter() - started:.2f} s")
+    made = generate(model, prompt, max_tokens=max(0, steps - len(prompt) + 1), sample=sample, stop_ids=stop_ids)
+    report(f"loaded {arguments.model or 'stories'} in {time.perf_counter() - started:.2f} s")
     if steps < arguments.steps:
-        _report(f"--steps {arguments.steps} is more than the model's context; stopping at {steps}")
+        report(f"--steps {arguments.steps} is more than the model's context; stopping at {steps}")
     if arguments.temperature > 0:
-        _report(f"seed {sample.seed}")
+        report(f"seed {sample.seed}")
     clock = _Clock(made)
     try:
-        _print_text(decode_stream(tokenizer, islice(chain(prompt[1:], clock), steps), previous=prompt[0]))
+        if isinstance(tokenizer, Llama2cTokenizer):
+            print_text(decode_stream(tokenizer, islice(chain(prompt[1:], clock), steps), previous=prompt[0]))
+        else:
+            print_text(chain([text], tokenizer.decode_stream(clock, previous=prompt)))
     finally:
-        _report(clock.summary())
+        report(clock.summary())
     return 0
 
 
-def _load(arguments: argparse.Namespace) -> Llama:
-    load = Llama.from_pretrained if os.path.isdir(arguments.model) else Llama.from_llama2c
-    return load(arguments.model, dtype=DTYPES.get(arguments.dtype), device=arguments.device)
+def _load(arguments: argparse.Namespace) -> tuple[CausalLM, Llama2cTokenizer | Tokenizer]:
+    path, dtype = arguments.model, DTYPES.get(arguments.dtype)
+    if path is None:
+        if arguments.tokenizer is not None:
+            raise ArgumentError(
+                "--tokenizer without --model", mend="pass both, or neither for the model of tallow's own"
+            )
+        return stories.load(dtype=dtype, device=arguments.device)
+    if not os.path.isfile(path) and not path.endswith(".bin"):  # such a name is not meant for the Hub
+        model = load_language_model(path, arguments.dtype, arguments.device)
+        if arguments.tokenizer is None:
+            return model, model.tokenizer
+    elif arguments.tokenizer is None:
+        raise ArgumentError("--model without --tokenizer", mend="a llama2.c checkpoint needs its tokenizer.bin")
+    else:
+        model = Llama.from_llama2c(path, dtype=dtype, device=arguments.device)
+    return model, Llama2cTokenizer.load(arguments.tokenizer, vocab_size=model.vocab_size)
 
 
-def _print_text(pieces: Iterator[str]) -> None:
-    """Write each piece at once, and a newline at the end, also when interrupted."""
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character should not end the story
-    try:
-        for piece in pieces:
-            sys.stdout.write(piece.translate(CONTROLS))
-            sys.stdout.flush()
-    finally:
-        sys.stdout.write("\n")
-        sys.stdout.flush()
+def _prompt(model: CausalLM, tokenizer: Llama2cTokenizer | Tokenizer, text: str) -> tuple[list[int], frozenset[int]]:
+    """The ids of the text, after BOS where the tokenizer puts it, and those that end what follows."""
+    if isinstance(tokenizer, Llama2cTokenizer):
+        return tokenizer.encode(text, bos=True), frozenset(model.config.eos_token_id)
+    prompt = tokenizer.encode(text)
+    if not prompt and tokenizer.bos_token_id is not None:
+        prompt = [tokenizer.bos_token_id]
+    return prompt, model.stop_ids
 
 
 class _Clock:
@@ -160,7 +134,3 @@ class _Clock:
         seconds = self._last - self._first
         speed = f", {(self._count - 1) / seconds:.0f} tokens/s" if seconds > 0 else ""
         return f"{self._count} tokens{speed}"
-
-
-def _report(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

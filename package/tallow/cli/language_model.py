@@ -1,0 +1,106 @@
+"""Options that commands with a language model share: which model, and how it chooses the next token."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from tallow import dtypes
+from tallow.errors import ArgumentError
+from tallow.generation import Sampler
+from tallow.hub import local_folder
+from tallow.models.auto import model_class
+from tallow.models.causal_lm import CausalLM
+
+DTYPES = {d.name: d for d in (dtypes.float32, dtypes.float16, dtypes.bfloat16)}
+
+
+def load_language_model(name: str, dtype: str | None, device: str) -> CausalLM:
+    """The language model of a folder of Hugging Face's, or of a repository of its Hub.
+
+    Raises:  ArgumentError for a model of another kind; CheckpointError, HubError
+    """
+    folder = local_folder(name)
+    kind = model_class(folder)
+    if not issubclass(kind, CausalLM):
+        raise ArgumentError(f"{name} is a {kind.__name__}, not a language model", mend="pass one that continues texts")
+    return kind.from_pretrained(folder, DTYPES[dtype] if dtype else None, device)
+
+
+def add_loading_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        help="keep the weights in this; sixteen bits save memory (default: as in --model, else float32)",
+    )
+    group.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ... (default: %(default)s)")
+
+
+def add_sampling_options(parser: argparse.ArgumentParser, *, temperature: float, top_p: float) -> None:
+    """The numbers are the defaults."""
+    choice = parser.add_argument_group("choice of the next token")
+    choice.add_argument(
+        "--temperature",
+        metavar="T",
+        type=number(float, "0 or more", lambda t: 0 <= t < float("inf")),
+        default=temperature,
+        help="0 takes the likeliest token, more is bolder (default: %(default)s)",
+    )
+    choice.add_argument(
+        "--top-k",
+        metavar="K",
+        type=number(int, "1 or more", lambda k: k >= 1),
+        help="draw from the K likeliest only (default: all)",
+    )
+    choice.add_argument(
+        "--top-p",
+        metavar="P",
+        type=number(float, "above 0 and at most 1", lambda p: 0 < p <= 1),
+        default=top_p,
+        help="draw from the likeliest tokens that together exceed this probability (default: %(default)s)",
+    )
+    choice.add_argument(
+        "--min-p",
+        metavar="P",
+        type=number(float, "0 to 1", lambda p: 0 <= p <= 1),
+        default=0.0,
+        help="draw from tokens at least P times as likely as the likeliest (default: all)",
+    )
+    choice.add_argument(
+        "--repetition-penalty",
+        metavar="R",
+        type=number(float, "above 0", lambda r: 0 < r < float("inf")),
+        default=1.0,
+        help="above 1 makes tokens that occurred less likely (default: %(default)s)",
+    )
+    choice.add_argument(
+        "--seed", metavar="N", type=int, help="one seed, one text (default: a random one, shown on stderr)"
+    )
+
+
+def sampler(arguments: argparse.Namespace) -> Sampler:
+    """Of the options of `add_sampling_options`."""
+    return Sampler(
+        arguments.temperature,
+        arguments.top_k,
+        arguments.top_p,
+        arguments.repetition_penalty,
+        arguments.seed,
+        min_p=arguments.min_p,
+    )
+
+
+def number(kind: Callable[[str], Any], expected: str, holds: Callable[[Any], bool]) -> Callable[[str], Any]:
+    """A type for argparse that takes a number within bounds."""
+
+    def parse(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not holds(value):
+            raise argparse.ArgumentTypeError(f"{text!r}; expected {expected}")
+        return value
+
+    return parse

@@ -44,6 +44,7 @@ class Tensor:
     _base: Tensor | None = None  # the tensor that a view is a view of; never itself a view
     _base_node: Node | Output | None = None  # the base's node when the view's history was made
     _view: View | None = None  # how the view was made; None if it was made under no_grad
+    _reshaped: Node | Output | None = None  # its node when it last became a view of itself, as by `t_`
     _writes_noticed = True  # in-place writes count for autograd; not those through `.data`
     _inference = False
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None

@@ -70,6 +70,21 @@ x = tl.arange(4); (x.add(1), x.mul(2.5), x.sub(1, alpha=2), x.div(3), x.pow(2), 
 x = tl.arange(4, dtype=tl.uint8); (x.add(255), x.mul(300), x.sub(1), x.add_(1))
 """
 
+# a tensor that becomes a view of itself
+RESHAPED = """
+x = R(2, 3, rg=True); y = x * 2; y.unsqueeze_(0); (y * y).sum().backward(); (x.grad, y)
+x = R(2, 3, rg=True); y = x * 2; y.t_(); (y * R(3, 2, seed=1)).sum().backward(); x.grad
+x = R(2, 3, rg=True); y = (x * 2)[None]; y.squeeze_(0); (y * R(2, 3, seed=1)).sum().backward(); (x.grad, y)
+x = R(2, 3, rg=True); y = x * 2; y.transpose_(0, 1); y.mul_(3); y[0] = 1.0; (y * y).sum().backward(); x.grad
+x = R(2, 3, rg=True); y = x * 2; y.t_(); v = y[0]; v.mul_(5); (y * y).sum().backward(); (x.grad, v)
+x = R(2, 3, rg=True); y = (x * 2)[0]; y.unsqueeze_(1); y.add_(1); (y * y).sum().backward(); x.grad
+x = R(2, 3, rg=True); x.t_()
+x = R(2, 3, rg=True); y = x[0]; y.unsqueeze_(0)
+x = R(2, 3, rg=True); tl.no_grad()(x.t_)(); x
+x = R(2, 3); x.t_(); x.requires_grad_(); (x * x).sum().backward(); x.grad
+x = R(2, 3); y = x[0]; x.t_(); y.mul_(2); x
+"""
+
 # a gradient needs not its own operand, which may be overwritten meanwhile, as weights are by an optimizer
 OVERWRITTEN = """
 x = R(2, 2); w = R(2, 2, rg=True, seed=1); y = (x @ w).sum(); tl.no_grad()(w.mul_)(2); tl.autograd.grad(y, w)
@@ -119,7 +134,7 @@ def assert_same(ours: Any, theirs: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "program", [line for part in (GRAPHS, COPIES, NUMBERS, OVERWRITTEN) for line in part.split("\n") if line]
+    "program", [line for part in (GRAPHS, COPIES, NUMBERS, RESHAPED, OVERWRITTEN) for line in part.split("\n") if line]
 )
 def test_program_does_the_same_as_under_pytorch(program: str) -> None:
     ours, theirs = outcome(program, tallow), outcome(program, torch)

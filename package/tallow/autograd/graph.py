@@ -135,6 +135,11 @@ def refresh_view(tensor: Any) -> None:
     base = tensor._base
     if tensor._base_node is base._node or tensor._view is None:
         return
+    if base._reshaped is not None and _sequence(tensor._base_node) < _sequence(base._reshaped):
+        raise GraphError(
+            "this is a view of a tensor whose shape has been changed in place since",
+            mend="use what returns a new view, such as x = x.t(), in place of x.t_()",
+        )
     to_base = tensor._view.backward_to(base.array)
     array = tensor.array
     tensor._node = make_node("as_view", lambda g: (to_base(g),), (edge_to(base),), array.shape, gradient_dtype(array))
@@ -142,6 +147,11 @@ def refresh_view(tensor: Any) -> None:
     tensor._base_node = base._node
     if tensor._retained is not None:
         tensor._keep_grad()
+
+
+def _sequence(edge: Edge | None) -> int:
+    """When a node was made; 0 for none."""
+    return 0 if edge is None else (edge.node if isinstance(edge, Output) else edge).sequence
 
 
 def rebase(tensor: Any, op_name: str, backward: Callable[..., tuple[Any, ...]], edges: list[Edge | None]) -> None:

@@ -9,9 +9,10 @@ import numpy as np
 
 from tallow import dtypes
 from tallow.apply import apply
+from tallow.autograd.graph import check_inplace
 from tallow.autograd.modes import mode
 from tallow.devices import array_module
-from tallow.errors import DimensionError, GraphError, ShapeError
+from tallow.errors import DimensionError, ShapeError
 from tallow.offer import offer
 from tallow.ops import shape as ops
 from tallow.ops.along import on_axis, part
@@ -297,18 +298,18 @@ def t_(input: Tensor) -> Tensor:
 
 
 def _reshape_itself(input: Tensor, view: Tensor, name: str) -> Tensor:
-    """Let a tensor become a view of itself.
+    """Let a tensor become a view of itself, with the history that such a view has.
 
-    Raises: GraphError if it has a history: its views, and the views' histories, would be of a shape that is no more.
+    Raises: GraphError as any write in place, of a leaf that requires grad or a view of one
     """
     if input.requires_grad and mode.recording:
-        raise GraphError(
-            f"{name}: a tensor that requires grad cannot change its shape in place",
-            mend=f"use what returns a new view: x = x.{name[:-1]}(...)",
-        )
+        check_inplace(input, name)
+        input._node, input._reshaped = view._node, view._node
     if input._base is not None:
         input._view = view._view
     input.array = view.array
+    if input._retained is not None:
+        input._keep_grad()
     return input
 
 

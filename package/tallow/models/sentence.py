@@ -10,8 +10,7 @@ Source:  Reimers & Gurevych 2019, arXiv:1908.10084; files as sentence-transforme
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,9 @@ from tallow.autograd.modes import no_grad
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.hub import local_folder
 from tallow.io.model_folder import load_folder
-from tallow.models.auto import AutoModel
 from tallow.models.config import CONFIG, read_entries
+from tallow.models.roberta import RobertaConfig
+from tallow.models.sentence_folder import TEXT_CONFIG, encoder_class, modules_of
 from tallow.nn import functional as F
 from tallow.nn.activation import ReLU, Tanh
 from tallow.nn.linear import Identity, Linear
@@ -34,11 +34,10 @@ from tallow.ops.joining import cat
 from tallow.tensor import Tensor, wrap
 from tallow.text.tokenizer import Batch, Encoded, Tokenizer
 
-MODULES = "modules.json"
-TEXT_CONFIG = "sentence_bert_config.json"
 SENTENCE = "sentence_embedding"  # what sentence-transformers calls the one vector of a text
 ACTIVATIONS: dict[str, type[Module]] = {"Identity": Identity, "ReLU": ReLU, "Tanh": Tanh}
 Progress = Callable[[int, int], None]
+Loader = Callable[[Path], Mapping[str, Tensor]]
 
 
 def _mean(x_BTD: Tensor, mask_BT1: Tensor) -> Tensor:
@@ -139,7 +138,7 @@ class Dense(Module):
         self.activation_function = activation
 
     @classmethod
-    def from_pretrained(cls, folder: Path) -> Dense:
+    def from_pretrained(cls, folder: Path, load: Loader = load_folder) -> Dense:
         """Raises:  CheckpointError for another design, or weights that do not fit"""
         path = folder / CONFIG
         entries = read_entries(path)
@@ -155,7 +154,7 @@ class Dense(Module):
             if entries.get(entry) not in (value, None):
                 raise CheckpointError(f"{path}: {entry} is {entries[entry]!r}; tallow computes {value!r} only")
         dense = cls(Linear(wide, out, bias=bool(entries.get("bias", True)), device="meta"), ACTIVATIONS[name]())
-        dense.load_state_dict(load_folder(folder), assign=True, source=str(folder))
+        dense.load_state_dict(load(folder), assign=True, source=str(folder))
         return dense
 
     def forward(self, x_BD: Tensor) -> Tensor:
@@ -214,28 +213,38 @@ class SentenceEncoder:
 
         Raises:  CheckpointError, TokenizerError, MissingPackageError, HubError
         """
-        folder = local_folder(name, revision=revision, token=token)
+        return cls.assemble(local_folder(name, revision=revision, token=token), load_folder, dtype, device)
+
+    @classmethod
+    def assemble(cls, folder: Path, load: Loader, dtype: Any = None, device: Any = "cpu") -> SentenceEncoder:
+        """What the JSON files of a folder describe, made of weights that may be elsewhere.
+
+        Args:    load: gives the tensors of a part by its folder, which is `folder` or one in it
+        Raises:  CheckpointError, TokenizerError, MissingPackageError
+        """
         transformer, pooling = folder, None
         heads: list[Module] = []
-        for kind, path in _modules(folder):
-            if kind == "Transformer":
+        for part, path in modules_of(folder):
+            if part == "Transformer":
                 transformer = path
-            elif kind == "Pooling":
+            elif part == "Pooling":
                 pooling = Pooling.from_json(path / CONFIG)
-            elif kind == "Dense":
-                heads.append(Dense.from_pretrained(path).to(device, dtype=dtype).eval())
-            elif kind == "Normalize":
+            elif part == "Dense":
+                heads.append(Dense.from_pretrained(path, load).to(device, dtype=dtype).eval())
+            elif part == "Normalize":
                 heads.append(Normalize())
             else:
-                raise CheckpointError(f"{folder}: a module of kind {kind!r}, which tallow does not have")
+                raise CheckpointError(f"{folder}: a module of kind {part!r}, which tallow does not have")
+        kind = encoder_class(transformer)
+        config = kind.config_class.from_json(transformer / CONFIG)
+        tokenizer = Tokenizer.from_pretrained(transformer)
         texts = read_entries(transformer / TEXT_CONFIG) if (transformer / TEXT_CONFIG).exists() else {}
-        limit = texts.get("max_seq_length")
         return cls(
-            Tokenizer.from_pretrained(transformer),
-            AutoModel.from_pretrained(transformer, dtype, device),
+            tokenizer,
+            kind.assemble(config, load(transformer), dtype, device, str(transformer)),
             pooling,
             heads,
-            max_length=limit if type(limit) is int and limit > 2 else None,
+            max_length=_max_length(texts.get("max_seq_length"), tokenizer, config),
             lowercase=texts.get("do_lower_case") is True,
         )
 
@@ -290,26 +299,17 @@ class SentenceEncoder:
             return (F.normalize(x_BD, dim=-1) if normalize else x_BD).cpu().numpy()
 
 
+def _max_length(asked: Any, tokenizer: Tokenizer, config: Any) -> int:
+    """What a folder asks for, else what its tokenizer does, but no more than the model has positions for."""
+    positions = config.max_position_embeddings
+    if isinstance(config, RobertaConfig):
+        positions -= config.pad_token_id + 1
+    limit = asked if type(asked) is int and asked > 2 else tokenizer.model_max_length
+    return positions if limit is None else min(limit, positions)
+
+
 def _buckets(rows: Sequence[Encoded], batch_size: int) -> Iterator[list[int]]:
     """Places of rows, the longest first, so that a batch has little padding and the first needs the most memory."""
     order = sorted(range(len(rows)), key=lambda i: -len(rows[i].ids))
     for start in range(0, len(order), batch_size):
         yield order[start : start + batch_size]
-
-
-def _modules(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The kind and the folder of each part, in order; none for a folder that does not name them."""
-    path = folder / MODULES
-    if not path.exists():
-        return
-    try:
-        modules = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise CheckpointError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
-        raise CheckpointError(f"{path} is not a list of modules")
-    for module in modules:
-        place = str(module.get("path", ""))
-        if place in (".", "..") or "/" in place or "\\" in place:
-            raise CheckpointError(f"{path}: {place!r} is no name of a folder in it")
-        yield str(module.get("type")).rpartition(".")[2], folder / place

@@ -1,0 +1,96 @@
+"""What lies where in a folder of sentence-transformers: `modules.json` names its parts, each in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tallow import models
+from tallow.errors import CheckpointError
+from tallow.models.auto import ENCODERS, model_class
+from tallow.models.config import CONFIG
+from tallow.models.pretrained import PretrainedModel
+from tallow.text.tokenizer import CONFIG as TOKENIZER_CONFIG
+from tallow.text.tokenizer import FILE as TOKENIZER
+
+MODULES = "modules.json"
+TEXT_CONFIG = "sentence_bert_config.json"
+WEIGHTS = "model.safetensors"
+
+
+def encoder_class(folder: Path) -> type[PretrainedModel]:
+    """The class of the encoder alone, whatever head its checkpoint has.  Raises: CheckpointError for no encoder"""
+    name = model_class(folder).__name__
+    for family in sorted(set(ENCODERS.values())):
+        if name.startswith(family):
+            return getattr(models, f"{family}Model")
+    raise CheckpointError(
+        f"{folder / CONFIG} is of {name}, which makes no vectors of texts", mend="choose a BERT, DistilBERT or RoBERTa"
+    )
+
+
+class EncoderFiles(NamedTuple):
+    """Names of files in an encoder's folder: those that it needs, and those that are read where they are there."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+
+# Of each kind of module, in its own folder.
+FILES = {
+    "Transformer": EncoderFiles((CONFIG, TOKENIZER, WEIGHTS), (TOKENIZER_CONFIG, TEXT_CONFIG)),
+    "Pooling": EncoderFiles((CONFIG,)),
+    "Dense": EncoderFiles((CONFIG, WEIGHTS)),
+}
+
+
+def files_of(modules: bytes | None) -> EncoderFiles:
+    """The files of the encoder that this `modules.json` describes; of a folder without one if None.
+
+    Raises:  CheckpointError
+    """
+    parts = [("Transformer", "")] if modules is None else list(_parse_modules(modules, MODULES))
+    required, optional = ([] if modules is None else [MODULES]), []
+    for kind, place in parts:
+        files = FILES.get(kind, EncoderFiles(()))
+        required += [f"{place}/{name}".lstrip("/") for name in files.required]
+        optional += [f"{place}/{name}".lstrip("/") for name in files.optional]
+    return EncoderFiles(tuple(required), tuple(optional))
+
+
+def encoder_files(folder: Path) -> list[str]:
+    """The files of an encoder, by their names in its folder; none where the folder holds no encoder."""
+    modules = folder / MODULES
+    try:
+        files = files_of(modules.read_bytes() if modules.exists() else None)
+        if not all((folder / name).is_file() for name in files.required):
+            return []
+        encoder_class(next((place for kind, place in modules_of(folder) if kind == "Transformer"), folder))
+    except (CheckpointError, OSError):
+        return []
+    return [*files.required, *(name for name in files.optional if (folder / name).is_file())]
+
+
+def modules_of(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The kind and the folder of each part, in order; none for a folder that does not name them."""
+    path = folder / MODULES
+    if path.exists():
+        for kind, place in _parse_modules(path.read_bytes(), str(path)):
+            yield kind, folder / place
+
+
+def _parse_modules(text: bytes, source: str) -> Iterator[tuple[str, str]]:
+    """The kind and the place of each part of a `modules.json`."""
+    try:
+        modules = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{source} is not valid JSON: {error}") from error
+    if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
+        raise CheckpointError(f"{source} is not a list of modules")
+    for module in modules:
+        place = str(module.get("path", ""))
+        if place in (".", "..") or "/" in place or "\\" in place:
+            raise CheckpointError(f"{source}: {place!r} is no name of a folder in it")
+        yield str(module.get("type")).rpartition(".")[2], place

@@ -129,6 +129,7 @@ LATER = {  # imported when they are first asked for
     "GradScaler": "tallow.amp:GradScaler",
     "accelerator": "tallow.accelerator",
     "amp": "tallow.amp",
+    "audio": "tallow.audio",
     "autocast": "tallow.amp:autocast",
     "backends": "tallow.backends",
     "compat": "tallow.compat",

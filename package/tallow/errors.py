@@ -20,6 +20,7 @@ ported code keep working:
     ├── KernelUnavailable   RuntimeError      no kernel takes these arguments
     ├── WorkerError         RuntimeError      a worker process that died, or took too long
     ├── DatasetError        RuntimeError      data that is missing, truncated or malformed; a ValueError as well
+    ├── AudioError          RuntimeError      sound that is truncated, damaged or in no format that is read; a ValueError
     ├── HubError            OSError           a model that is neither on this machine nor to be had from the Hub
     ├── CheckpointError     RuntimeError      a file that is truncated, malformed or does not fit; a ValueError as well
     └── TokenizerError      ValueError        a tokenizer file, or a text, that cannot be used
@@ -110,6 +111,10 @@ class WorkerError(TallowError, RuntimeError):
 
 class DatasetError(TallowError, RuntimeError, ValueError):
     """Data that is missing, truncated or malformed."""
+
+
+class AudioError(TallowError, RuntimeError, ValueError):
+    """Sound that is truncated, damaged, or in no format that is read."""
 
 
 class HubError(TallowError, OSError):

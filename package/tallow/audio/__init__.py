@@ -1,0 +1,18 @@
+"""Sound: files as samples, and samples as the spectrograms that speech models read."""
+
+from tallow.audio.mel import MelWindows, log_mel_spectrogram, mel_filters
+from tallow.audio.sound import SAMPLE_RATE_HZ, Sound
+from tallow.audio.wav import WavReader, write_wav
+from tallow.names import names_of
+
+__all__ = [
+    "SAMPLE_RATE_HZ",
+    "MelWindows",
+    "Sound",
+    "WavReader",
+    "log_mel_spectrogram",
+    "mel_filters",
+    "write_wav",
+]
+
+__getattr__, __dir__ = names_of(__name__)

@@ -1,0 +1,154 @@
+"""WAV files: chunks of RIFF, of which "fmt " says how the samples in "data" are written.
+
+    "RIFF" uint32 size "WAVE"   then chunks: four letters, uint32 size, that many bytes, one more if the size is odd
+    fmt    uint16 format, uint16 channels, uint32 sample rate, uint32 bytes a second, uint16 bytes of a frame,
+           uint16 bits of a sample; where format is 0xFFFE, the true one stands 24 bytes into the chunk
+    data   frames: one sample of each channel
+
+Read are integers of 8 (unsigned), 16, 24 and 32 bits, and floats of 32 and 64.
+
+Source:  Microsoft & IBM 1991, "Multimedia Programming Interface and Data Specifications 1.0"; Microsoft, mmreg.h
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow.errors import ArgumentError, AudioError
+from tallow.io.atomic import atomic_write
+from tallow.io.source import Path
+
+PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
+HEADER = struct.Struct("<4sI4s")
+CHUNK = struct.Struct("<4sI")
+FORMAT = struct.Struct("<HHIIHH")
+SUBFORMAT_AT = 24
+UNKNOWN_SIZES = (0, 0xFFFFFFFF)  # what programs write that do not know yet how long the sound will be
+MAX_FORMAT_BYTES = 1 << 16
+
+Floats = npt.NDArray[np.float32]
+
+
+class WavReader:
+    """The samples of a WAV file, as numbers from -1 to 1.
+
+    Args:
+        file: open for reading bytes, at the first of them; it need not be seekable.
+        name: what to call it in errors.
+
+    Attributes:
+        sample_rate_hz, channels: as the file says.
+
+    Raises:  AudioError when it is not a WAV file, is truncated or malformed, or holds samples of another kind
+    """
+
+    def __init__(self, file: BinaryIO, name: str = "the sound") -> None:
+        self._file = file
+        self._name = name
+        magic, _, kind = HEADER.unpack(self._exactly(HEADER.size, "header"))
+        if magic != b"RIFF" or kind != b"WAVE":
+            raise AudioError(f"{name} is not a WAV file: it starts with {magic!r}")
+        self._format = 0
+        while True:
+            tag, size = CHUNK.unpack(self._exactly(CHUNK.size, 'chunk; there is no "data"'))
+            if tag == b"data":
+                break
+            if tag == b"fmt ":
+                self._read_format(size)
+            else:
+                self._skip(size)
+            self._skip(size % 2)
+        if not self._format:
+            raise AudioError(f'{name}: the chunk "fmt " does not come before "data"')
+        self._bytes = None if size in UNKNOWN_SIZES else size
+
+    def blocks(self, frames: int = 1 << 16) -> Iterator[Floats]:
+        """The rest of the sound, `frames` at a time.
+
+        Shapes:  each (frames, channels), the last one shorter
+        Raises:  AudioError when the file ends before the sound does
+        """
+        frame_bytes = self.channels * self._sample_bytes
+        left = self._bytes
+        while left is None or left >= frame_bytes:
+            wanted = frames * frame_bytes if left is None else min(frames * frame_bytes, left)
+            raw = self._file.read(wanted)
+            whole = len(raw) - len(raw) % frame_bytes
+            if whole:
+                yield self._samples(raw[:whole]).reshape(-1, self.channels)
+            if left is not None:
+                left -= len(raw)
+                if len(raw) < wanted:
+                    raise AudioError(
+                        f"{self._name} is truncated: {left} of {self._bytes} bytes of sound are missing",
+                        mend="fetch or copy the file again",
+                    )
+            elif not raw:
+                return
+
+    def _read_format(self, size: int) -> None:
+        if not FORMAT.size <= size <= MAX_FORMAT_BYTES:
+            raise AudioError(f'{self._name}: the chunk "fmt " has {size} bytes')
+        raw = self._exactly(size, '"fmt "')
+        kind, self.channels, self.sample_rate_hz, _, frame_bytes, bits = FORMAT.unpack_from(raw)
+        if kind == EXTENSIBLE and size >= SUBFORMAT_AT + 2:
+            (kind,) = struct.unpack_from("<H", raw, SUBFORMAT_AT)
+        known = {PCM: (8, 16, 24, 32), FLOAT: (32, 64)}.get(kind, ())
+        if bits not in known:
+            raise AudioError(
+                f"{self._name} holds samples of {bits} bits in WAV's format {kind}",
+                mend="convert it to 16-bit PCM: ffmpeg -i IN -c:a pcm_s16le OUT.wav",
+            )
+        if not self.channels or not self.sample_rate_hz or frame_bytes != self.channels * bits // 8:
+            raise AudioError(
+                f"{self._name}: {self.channels} channels at {self.sample_rate_hz} Hz in frames of {frame_bytes} bytes"
+            )
+        self._format, self._sample_bytes = kind, bits // 8
+
+    def _samples(self, raw: bytes) -> Floats:
+        if self._format == FLOAT:
+            return np.frombuffer(raw, f"<f{self._sample_bytes}").astype(np.float32)
+        if self._sample_bytes == 1:
+            return np.frombuffer(raw, np.uint8).astype(np.float32) * _scale(8) - np.float32(1)
+        if self._sample_bytes == 3:
+            wide = np.zeros((len(raw) // 3, 4), np.uint8)
+            wide[:, 1:] = np.frombuffer(raw, np.uint8).reshape(-1, 3)  # as the upper bytes of 32-bit integers
+            return wide.view("<i4")[:, 0].astype(np.float32) * _scale(32)
+        return np.frombuffer(raw, f"<i{self._sample_bytes}").astype(np.float32) * _scale(8 * self._sample_bytes)
+
+    def _exactly(self, size: int, what: str) -> bytes:
+        raw = self._file.read(size)
+        if len(raw) < size:
+            raise AudioError(f"{self._name} ends within its {what}", mend="fetch or copy the file again")
+        return raw
+
+    def _skip(self, size: int) -> None:
+        while size and (raw := self._file.read(min(size, 1 << 16))):
+            size -= len(raw)
+
+
+def _scale(bits: int) -> np.float32:
+    """What brings integers of so many bits between -1 and 1."""
+    return np.float32(0.5 ** (bits - 1))
+
+
+def write_wav(path: Path, samples: npt.ArrayLike, sample_rate_hz: int) -> None:
+    """Write a WAV file of 16-bit integers; what is beyond -1 to 1 is clipped.
+
+    Shapes:  samples (N,) or (N, channels)
+    Raises:  ArgumentError for other shapes; OSError
+    """
+    values = np.asarray(samples, np.float32)
+    if values.ndim not in (1, 2):
+        raise ArgumentError(f"write_wav: samples of shape {values.shape}", mend="pass (N,) or (N, channels)")
+    channels = 1 if values.ndim == 1 else values.shape[1]
+    data = np.clip(np.rint(values * 32768), -32768, 32767).astype("<i2").tobytes()
+    head = FORMAT.pack(PCM, channels, sample_rate_hz, 2 * channels * sample_rate_hz, 2 * channels, 16)
+    with atomic_write(path) as file:
+        file.write(HEADER.pack(b"RIFF", 4 + 2 * CHUNK.size + len(head) + len(data), b"WAVE"))
+        file.write(CHUNK.pack(b"fmt ", len(head)) + head + CHUNK.pack(b"data", len(data)) + data)

@@ -392,7 +392,8 @@ def test_weights_that_do_not_fit(bench: Bench, unusable: dict[str, Path], fault:
 
 @pytest.fixture
 def own(bench: Bench) -> Iterator[Bench]:
-    yield bench.choose(dataset="own")
+    bench.choose(dataset="own").page.get_by_label("class 1").check()
+    yield bench
     bench.choose(dataset="own").click("clear-points")
 
 

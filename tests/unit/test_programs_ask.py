@@ -170,3 +170,24 @@ def test_poisson_and_binomial_numbers() -> None:
     assert drawn.var().item() == pytest.approx(2.1, abs=0.2)
     with pytest.raises(RuntimeError):
         tl.poisson(tl.tensor(-1.0))
+
+
+def test_batch_norm_of_one_process_is_that_of_all() -> None:
+    tl.manual_seed(0)
+    model = tl.nn.Sequential(tl.nn.Linear(3, 4), tl.nn.Sequential(tl.nn.BatchNorm1d(4)))
+    x = tl.randn(5, 3)
+    expected = model(x)
+    weight = model[1][0].weight
+    converted = tl.nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    assert isinstance(converted[1][0], tl.nn.SyncBatchNorm)
+    assert converted[1][0].weight is weight
+    assert tl.allclose(converted(x), expected)
+    assert int(converted[1][0].num_batches_tracked) == 2
+
+
+def test_tensors_made_after_another_and_changed_by_a_function() -> None:
+    x = tl.tensor([[1.0, 2.0]], dtype=tl.float64)
+    assert x.new(2, 3).shape == (2, 3)
+    assert x.new([1, 2]).dtype is tl.float64
+    assert x.new().shape == (0,)
+    assert x.apply_(lambda v: v * v + 1).tolist() == [[2, 5]]

@@ -22,6 +22,7 @@ MODULES = {
     "torch.jit": "tallow.jit",
     "torch.linalg": "tallow.linalg",
     "torch.nn": "tallow.nn",
+    "torch.nn.attention": "tallow.compat.attention",
     "torch.nn.common_types": "tallow.compat.types",
     "torch.nn.functional": "tallow.nn.functional",
     "torch.nn.init": "tallow.nn.init",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.apply import apply_inplace
-from tallow.creation import arange
+from tallow.creation import arange, tensor
 from tallow.errors import ArgumentTypeError, ShapeError
 from tallow.functions.casting import convert
 from tallow.offer import offer
@@ -37,6 +37,18 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 @offer("Tensor_")
 def zero_(input: Tensor) -> Tensor:
     return apply_inplace(fill, input, 0)
+
+
+@offer("Tensor_")
+def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Put what a function of a Python number returns in the place of each element; slow, and on the CPU alone.
+
+    Raises:  ArgumentTypeError for a tensor elsewhere, or one that requires grad
+    """
+    if not input.is_cpu or input.requires_grad:
+        raise ArgumentTypeError("apply_: is for tensors on the CPU that do not require grad", mend="use an op")
+    made = [callable(value) for value in input.flatten().tolist()]
+    return copy_(input, tensor(made, dtype=input.dtype).reshape(input.shape))
 
 
 @offer("Tensor_")

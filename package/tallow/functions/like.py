@@ -120,3 +120,12 @@ def new_tensor(
     d = input.dtype if dtype is None else dtype
     place = input.device if device is None else device
     return creation.tensor(data, dtype=d, device=place, requires_grad=requires_grad)
+
+
+@offer("Tensor")
+def new(input: Tensor, *data: Any, device: Device = None) -> Tensor:
+    """PyTorch's older `new_empty(size)` and `new_tensor(data)` in one, in the input's dtype."""
+    place = input.device if device is None else devices.device(device)
+    if len(data) == 1 and not isinstance(data[0], int):
+        return creation.tensor(data[0], dtype=input.dtype, device=place)
+    return filled(tuple(data) or (0,), None, input.dtype, place)

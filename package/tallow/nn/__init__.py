@@ -47,7 +47,7 @@ FAMILIES = {  # imported when they are first needed: with all of them `import ta
     "PReLU ReLU ReLU6 RReLU SELU Sigmoid SiLU Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink "
     "Threshold",
     "channel_normalization": "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d "
-    "InstanceNorm3d LocalResponseNorm",
+    "InstanceNorm3d LocalResponseNorm SyncBatchNorm",
     "convolution": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "distance": "CosineSimilarity PairwiseDistance",
     "lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d "
@@ -104,10 +104,11 @@ __all__ = [
     "UninitializedParameter",
     "functional",
     "init",
+    "parallel",
     "utils",
 ]
 __all__ += list(LATER)
-LATER["utils"] = "tallow.nn.utils"
+LATER |= {"parallel": "tallow.nn.parallel", "utils": "tallow.nn.utils"}
 
 # These two files were imported above, and Python put them here; the names are those of candle's functions.
 del embedding, linear  # noqa: F821

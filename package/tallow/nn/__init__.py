@@ -20,7 +20,7 @@ from tallow.nn.normalization import LayerNorm, RMSNorm
 from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 if TYPE_CHECKING:
-    from tallow.nn import utils
+    from tallow.nn import parallel, utils
     from tallow.nn.activation import *
     from tallow.nn.candle.functions import *
     from tallow.nn.candle.init import *

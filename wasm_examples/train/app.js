@@ -1,8 +1,8 @@
+import { showInk } from "../../web/canvas.js";
 import { isolate } from "../../web/isolation.js";
 import { Figures, ProblemBox, ProgressBar, element, onDrop, readNumber } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime } from "../../web/tallow.js";
-import { showInk } from "./canvas.js";
 import { LossCurve } from "./curve.js";
 import { Pad } from "./pad.js";
 import { Plane } from "./plane.js";

@@ -1,6 +1,6 @@
 /** The loss, step by step, drawn on a canvas. */
 
-import { begin, redrawn } from "./canvas.js";
+import { begin, redrawn } from "../../web/canvas.js";
 
 // More steps than this are drawn as means over equally many.
 const MAX_BUCKETS = 400;

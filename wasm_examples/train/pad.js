@@ -1,6 +1,6 @@
 /** A pad to draw one digit on, with a pointer, a finger or the arrow keys. */
 
-import { begin, keyCursor, placeOn, redrawn } from "./canvas.js";
+import { begin, keyCursor, placeOn, redrawn } from "../../web/canvas.js";
 
 /** @typedef {[number, number][]} Stroke  corners, each way from 0 to 1 */
 

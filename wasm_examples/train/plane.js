@@ -1,6 +1,6 @@
 /** Points in the plane, and what the network says of every place. */
 
-import { begin, keyCursor, placeOn, redrawn } from "./canvas.js";
+import { begin, keyCursor, placeOn, redrawn } from "../../web/canvas.js";
 
 const RADIUS = 4;
 

@@ -1,6 +1,6 @@
 /** Images with what the network takes them for. */
 
-import { showInk } from "./canvas.js";
+import { showInk } from "../../web/canvas.js";
 
 const SIDE = 28;
 

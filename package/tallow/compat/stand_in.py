@@ -107,7 +107,7 @@ def install_torch(*, replace: bool = False) -> TorchFinder:
 
     Example:
         >>> import tallow.compat
-        >>> with tallow.compat.install_torch():
+        >>> with tallow.compat.install_torch(replace=True):
         ...     import torch
         >>> torch.ones(2) + 1
         tensor([2., 2.])

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Write the static site, for any static host: the pages, tallow's wheel, and Pyodide or the address of its CDN.
 
+Hugging Face's tokenizers, which some pages load, come from where Pyodide does.
+
 scripts/build_site.py OUT                    Pyodide comes from its CDN
 scripts/build_site.py OUT --pyodide local    a copy of it is part of the site, which then needs no other host
 """
@@ -29,8 +31,9 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def local_pyodide() -> Path:
-    command = [sys.executable, str(ROOT / "scripts" / "fetch_pyodide.py")]
+def fetch(script: str) -> Path:
+    """What a script of this folder puts into the cache."""
+    command = [sys.executable, str(ROOT / "scripts" / script)]
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     return Path(output.splitlines()[-1])
 
@@ -44,7 +47,10 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory() as scratch:
             wheel = arguments.wheel or build_wheel(Path(scratch))
-            build_site(arguments.out, wheel=wheel, pyodide=local_pyodide() if arguments.pyodide == "local" else None)
+            local = arguments.pyodide == "local"
+            pyodide = fetch("fetch_pyodide.py") if local else None
+            tokenizers = fetch("fetch_tokenizers.py") if local else None
+            build_site(arguments.out, wheel=wheel, pyodide=pyodide, tokenizers=tokenizers)
     except TallowError as error:
         print(f"build_site: {error}", file=sys.stderr)
         return 2

@@ -6,8 +6,10 @@
  *
  * Page to worker
  *
- * @typedef {{ type: "start",    id: number, site: string, app: string, modules: string[], interrupts: Uint8Array | null }} Start
- *   boot Python and import `app`, a URL, with `modules` beside it; a 2 in `interrupts`, which is shared, is Ctrl-C
+ * @typedef {{ type: "start",    id: number, site: string, app: string, modules: string[], libraries: string[],
+ *   interrupts: Uint8Array | null }} Start
+ *   boot Python and import `app`, a URL, with `modules` beside it, and those JavaScript `libraries` of site.json that it
+ *   imports; a 2 in `interrupts`, which is shared, is Ctrl-C
  * @typedef {{ type: "load",     id: number, files: Record<string, Source> }} Load
  * @typedef {{ type: "generate", id: number, options: Record<string, unknown> }} Generate
  * @typedef {{ type: "call",     id: number, method: string, keywords: Record<string, unknown>, emits: boolean }} Call

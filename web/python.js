@@ -5,15 +5,15 @@ import { Problem } from "./protocol.js";
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Start, Started } from "./protocol.js" */
 /** @import { Sink } from "./source.js" */
-/** @typedef {{ pyodide: string, lock: string }} SiteConfig  URLs, relative to the site */
+/** @typedef {{ pyodide: string, lock: string, libraries: Record<string, string> }} SiteConfig  URLs, relative to the site */
 
 /**
- * @param {Pick<Start, "site" | "app" | "modules" | "interrupts">} request  `site` is the URL of the folder with site.json
+ * @param {Pick<Start, "site" | "app" | "modules" | "libraries" | "interrupts">} request  `site` is the URL of the folder with site.json
  * @param {(step: string) => void} onStep
  * @returns {Promise<Python>}
  * @throws {Problem} what could not be fetched
  */
-export async function boot({ site, app, modules, interrupts }, onStep) {
+export async function boot({ site, app, modules, libraries, interrupts }, onStep) {
   const clock = stopwatch();
   onStep("Fetching Python");
   const bridge = new URL("bridge.py", import.meta.url);
@@ -41,6 +41,7 @@ export async function boot({ site, app, modules, interrupts }, onStep) {
       navigator.onLine ? "Check that the address can be reached, then try again." : "You are offline; connect, then try again.",
     );
   }
+  for (const name of libraries) pyodide.registerJsModule(name, await imported(new URL(config.libraries[name], site)));
   clock.lap("python");
   onStep("Importing tallow");
   [...scripts.keys()].forEach((name, i) => pyodide.FS.writeFile(`/home/pyodide/${name}`, sources[i]));
@@ -176,17 +177,29 @@ export class Python {
 }
 
 /** @param {URL} url */
+async function imported(url) {
+  try {
+    return await import(url.href);
+  } catch (error) {
+    throw unavailable(url, String(error));
+  }
+}
+
+/** @param {URL} url @param {string} reason */
+function unavailable(url, reason) {
+  return new Problem("RuntimeUnavailable", `${url.href} could not be loaded: ${reason}`, "Check the connection, then try again.");
+}
+
+/** @param {URL} url */
 async function fetched(url) {
-  const problem = (/** @type {string} */ reason) =>
-    new Problem("RuntimeUnavailable", `${url.href} could not be loaded: ${reason}`, "Check the connection, then try again.");
   /** @type {Response} */
   let response;
   try {
     response = await fetch(url);
   } catch (error) {
-    throw problem(navigator.onLine ? String(error) : "you are offline");
+    throw unavailable(url, navigator.onLine ? String(error) : "you are offline");
   }
-  if (!response.ok) throw problem(`the server answers ${response.status} ${response.statusText}`);
+  if (!response.ok) throw unavailable(url, `the server answers ${response.status} ${response.statusText}`);
   return response.text();
 }
 

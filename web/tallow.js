@@ -52,13 +52,13 @@ export class Runtime {
   /**
    * Boot Python, install tallow and import the demo's Python.
    * @param {URL} app
-   * @param {{ modules?: URL[], onProgress?: (progress: Progress) => void, signal?: AbortSignal }} [options]
-   *   `modules` are what `app` imports from beside it
+   * @param {{ modules?: URL[], libraries?: string[], onProgress?: (progress: Progress) => void, signal?: AbortSignal }} [options]
+   *   `modules` are what `app` imports from beside it, `libraries` the JavaScript that Python imports by these names
    * @returns {Promise<Started>}
    */
-  start(app, { modules = [], ...options } = {}) {
+  start(app, { modules = [], libraries = [], ...options } = {}) {
     const urls = { site: SITE.href, app: app.href, modules: modules.map((module) => module.href) };
-    return this.#result({ type: "start", id: ++this.#lastId, ...urls, interrupts: this.#interrupts }, options);
+    return this.#result({ type: "start", id: ++this.#lastId, ...urls, libraries, interrupts: this.#interrupts }, options);
   }
 
   /**

@@ -70,10 +70,10 @@ class Server {
   }
 
   /** @param {Start} request @param {(reply: Unaddressed) => void} reply */
-  async #start({ site, app, modules, interrupts }, reply) {
+  async #start({ id, type, ...request }, reply) {
     const onStep = (/** @type {string} */ name) =>
       reply({ type: "progress", stage: "python", name, loaded: 0, total: null });
-    this.#python = boot({ site, app, modules, interrupts }, onStep);
+    this.#python = boot(request, onStep);
     return (await this.#python).started;
   }
 

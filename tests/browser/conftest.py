@@ -34,10 +34,12 @@ def serving(folder: Path, models: dict[str, Path] | None = None, port: int = 0) 
 
 
 @pytest.fixture(scope="session")
-def site_dir(tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path, pyodide_dir: Path) -> Path:
+def site_dir(
+    tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path, pyodide_dir: Path, tokenizers_dir: Path
+) -> Path:
     """The static site with Pyodide in it; standin/ is added for the tests of the runtime alone."""
     folder = tmp_path_factory.mktemp("site")
-    build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir)
+    build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir, tokenizers=tokenizers_dir)
     shutil.copytree(HERE / "standin", folder / "standin")
     return folder
 

@@ -6,6 +6,7 @@ site.json                             where the runtime lies, and the models off
 runtime/pyodide-lock.json             NumPy and tallow, each with its hash
 runtime/<hash>/tallow-*.whl           the hash is in the address, so no stale copy of it is ever served
 runtime/pyodide-<version>/            only where Pyodide is not loaded from its CDN
+runtime/huggingface-tokenizers-<version>/    likewise, for the pages that ask for it
 """
 
 from __future__ import annotations
@@ -48,6 +49,12 @@ LOCK_NUMPY = {
     "unvendored_tests": False,
 }
 
+# JavaScript that pages may ask for, by the names that it has in Python.
+TOKENIZERS = "huggingface_tokenizers"
+TOKENIZERS_VERSION = "0.2.0"
+TOKENIZERS_FILE = "tokenizers.min.mjs"
+TOKENIZERS_CDN = f"https://cdn.jsdelivr.net/npm/@huggingface/tokenizers@{TOKENIZERS_VERSION}/dist/{TOKENIZERS_FILE}"
+
 NATIVE_SUFFIXES = (".so", ".dylib", ".dll")
 
 
@@ -66,13 +73,23 @@ def pages_folder() -> Path:
     )
 
 
-def build_site(out: Path, *, wheel: Path, pyodide: Path | None, models: Iterable[dict[str, Any]] = ()) -> None:
+def build_site(
+    out: Path,
+    *,
+    wheel: Path,
+    pyodide: Path | None,
+    tokenizers: Path | None = None,
+    models: Iterable[dict[str, Any]] = (),
+    encoders: Iterable[dict[str, Any]] = (),
+) -> None:
     """Write the site to the folder `out`, which must be empty or an earlier site.
 
     Args:
         wheel: tallow as a py3-none-any wheel.
         pyodide: a copy of Pyodide made by scripts/fetch_pyodide.py; None for its CDN.
+        tokenizers: a copy of Hugging Face's tokenizers made by scripts/fetch_tokenizers.py; None for a CDN.
         models: presets for the llama2c page, as in wasm_examples/llama2c/presets.json.
+        encoders: models of sentences for the bert page, {"name", "bytes", "files": {name in the folder: address}}.
 
     Raises:  SiteError when `out` holds something else, or `pyodide` is not the release that the pages need
     """
@@ -104,7 +121,9 @@ def build_site(out: Path, *, wheel: Path, pyodide: Path | None, models: Iterable
     site = {
         "pyodide": CDN if pyodide is None else f"runtime/{base}",
         "lock": "runtime/pyodide-lock.json",
+        "libraries": {TOKENIZERS: _copy_tokenizers(tokenizers, runtime) if tokenizers else TOKENIZERS_CDN},
         "models": list(models),
+        "encoders": list(encoders),
     }
     _write_json(out / "site.json", site)
 
@@ -179,6 +198,15 @@ def _copy_pyodide(source: Path, runtime: Path) -> str:
     for name in (*PYODIDE_CORE, NUMPY_WHEEL):
         shutil.copyfile(source / name, runtime / folder / name)
     return folder
+
+
+def _copy_tokenizers(source: Path, runtime: Path) -> str:
+    """Copy the library and its licence; its address."""
+    folder = f"huggingface-tokenizers-{TOKENIZERS_VERSION}"
+    (runtime / folder).mkdir()
+    for name in (TOKENIZERS_FILE, "LICENSE"):
+        shutil.copyfile(source / name, runtime / folder / name)
+    return f"runtime/{folder}/{TOKENIZERS_FILE}"
 
 
 def _write_json(path: Path, value: object) -> None:

@@ -13,6 +13,7 @@ from support import places
 from tests.browser.conftest import START_MS
 
 PAGE = "wasm_examples/console/"
+expect.set_options(timeout=START_MS)  # what comes late on a busy machine has come all the same
 ENDLESS = "print('begun')\nwhile True:\n    pass"
 
 

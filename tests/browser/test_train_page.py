@@ -22,6 +22,7 @@ import tallow as tl
 from tallow.io import safetensors
 
 PAGE = "wasm_examples/train/"
+expect.set_options(timeout=START_MS)  # what comes late on a busy machine has come all the same
 DATASETS = ["moons", "circles", "spirals", "xor", "own", "digits"]
 
 
@@ -317,6 +318,7 @@ def test_script_of_every_dataset_runs(bench: Bench, tmp_path: Path, dataset: str
     if dataset == "own":
         bench.click_plane(-0.5, 0).page.get_by_label("class 2").check()
         bench.click_plane(0.5, 0)
+        expect(bench.page.get_by_test_id("data-hint")).to_contain_text("2 points")
     code = bench.page.get_by_test_id("code")
     expect(code).to_contain_text({"own": "points of your own"}.get(dataset, "def "))
     text = re.sub(r"range\(\d+\):\n    model", "range(2):\n    model", code.inner_text())

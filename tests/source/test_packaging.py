@@ -74,7 +74,8 @@ def test_wheel_holds_each_source_and_page(wheel: Path) -> None:
     folders = (ROOT / "package", ROOT / "native_gpu")
     assert {p.relative_to(folder).as_posix() for folder in folders for p in folder.rglob("*.py")} <= found
     assert {"tallow/py.typed", "tallow_cuda/py.typed"} <= found
-    assert {"tallow/_site/web/tallow.js", "tallow/_site/wasm_examples/llama2c/index.html"} <= found
+    pages = [*ROOT.glob("web/*"), *ROOT.glob("wasm_examples/*/*.*"), *ROOT.glob("wasm_examples/*/examples/*")]
+    assert {f"tallow/_site/{page.relative_to(ROOT).as_posix()}" for page in pages} <= found
     assert not [n for n in found if n.startswith("tests") or "__pycache__" in n or n.endswith((".c", ".h"))]
 
 

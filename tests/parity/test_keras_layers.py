@@ -104,6 +104,27 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
 ]  # fmt: skip
 
 
+# Layers that change images at random, with ranges that leave one change.
+CHANGES: list[tuple[str, dict[str, Any]]] = [
+    ("RandomRotation", {"factor": (0.1, 0.1)}),
+    ("RandomRotation", {"factor": (-0.3, -0.3), "fill_mode": "nearest"}),
+    ("RandomRotation", {"factor": (0.2, 0.2), "fill_mode": "constant", "fill_value": 0.5}),
+    ("RandomZoom", {"height_factor": (0.3, 0.3)}),
+    ("RandomZoom", {"height_factor": (-0.3, -0.3), "width_factor": (0.4, 0.4), "fill_mode": "constant"}),
+    ("RandomTranslation", {"height_factor": (0.2, 0.2), "width_factor": (-0.4, -0.4)}),
+    ("RandomTranslation", {"height_factor": (0.23, 0.23), "width_factor": (0.1, 0.1), "interpolation": "nearest"}),
+    ("RandomBrightness", {"factor": (0.2, 0.2), "value_range": (-1, 1)}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), CHANGES)
+def test_changes_of_images(name: str, arguments: dict[str, Any]) -> None:
+    x = values(IMAGES, 1)
+    expected = getattr(keras.layers, name)(**arguments)(x, training=True)
+    y = getattr(ours.layers, name)(**arguments)(tl.tensor(x), training=True)
+    np.testing.assert_allclose(y.numpy(), keras.ops.convert_to_numpy(expected), **TOLERANCE)
+
+
 def values(shape: tuple[int, ...], seed: int) -> np.ndarray[Any, Any]:
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 

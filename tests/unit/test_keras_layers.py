@@ -75,6 +75,12 @@ EVERY: list[tuple[Callable[[], Any], list[tuple[int, ...]]]] = [
     (lambda: layers.SpatialDropout2D(0.5), [IMAGE]),
     (lambda: layers.GaussianNoise(0.5), [STEPS]),
     (lambda: layers.GaussianDropout(0.5), [STEPS]),
+    (lambda: layers.RandomFlip(), [IMAGE]),
+    (lambda: layers.RandomRotation(0.1, "nearest"), [IMAGE]),
+    (lambda: layers.RandomZoom(0.2, (-0.1, 0.3), interpolation="nearest"), [IMAGE]),
+    (lambda: layers.RandomTranslation(0.1, 0.2, "constant", fill_value=1.0), [IMAGE]),
+    (lambda: layers.RandomContrast(0.2, seed=1), [IMAGE]),
+    (lambda: layers.RandomBrightness((0.1, 0.2), value_range=(0, 1)), [IMAGE]),
     (lambda: layers.ActivityRegularization(0.1), [STEPS]),
     (lambda: layers.Masking(), [STEPS]),
     (lambda: layers.Identity(), [STEPS]),
@@ -315,13 +321,46 @@ def test_dropout_drops_in_training_only() -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: layers.Dropout(0.5, seed=3), lambda: layers.GaussianNoise(1.0, seed=3),
-                                  lambda: layers.GaussianDropout(0.5, seed=3)])  # fmt: skip
+                                  lambda: layers.GaussianDropout(0.5, seed=3),
+                                  lambda: layers.RandomRotation(0.5, seed=3)])  # fmt: skip
 def test_a_seed_settles_the_noise(make: Callable[[], Any]) -> None:
-    x = tl.ones(50)
+    x = tl.tensor(normal(3, 5, 5, 2))
     one, other = make(), make()
     first = numbers(one(x, training=True))
     np.testing.assert_array_equal(numbers(other(x, training=True)), first)
     assert (numbers(one(x, training=True)) != first).any()
+
+
+def test_images_change_in_training_only_and_each_by_itself() -> None:
+    image = normal(6, 5, 2)
+    x = tl.tensor(np.stack([image] * 40))
+    for layer in (layers.RandomFlip("horizontal"), layers.RandomRotation(0.2), layers.RandomContrast(0.5, (-9, 9))):
+        np.testing.assert_array_equal(numbers(layer(x)), numbers(x))
+        changed = numbers(layer(x, training=True))
+        assert 2 <= len({picture.tobytes() for picture in changed}) <= 40
+        assert np.isfinite(changed).all()
+    flipped = numbers(layers.RandomFlip("horizontal")(x, training=True))
+    assert {picture.tobytes() for picture in flipped} == {image.tobytes(), image[:, ::-1].tobytes()}
+    assert layers.RandomFlip()(tl.tensor(image), training=True).shape == (6, 5, 2)
+    assert layers.RandomFlip()(tl.ones(2, 3, 3, 1, dtype=tl.uint8)).dtype is tl.float32
+
+
+def test_contrast_goes_both_ways() -> None:
+    x = tl.tensor([0.0, 2.0]).reshape(1, 2, 1, 1).expand(500, 2, 1, 1)
+    changed = numbers(layers.RandomContrast(0.5, value_range=(-5, 5))(x, training=True))
+    width = (changed[:, 1] - changed[:, 0]) / 2  # 1 ± 0.5, about the mean 1
+    np.testing.assert_allclose(changed.mean(1), 1, rtol=1e-6)
+    assert 0.5 <= width.min() < 0.55
+    assert 1.45 < width.max() <= 1.5
+
+
+@pytest.mark.parametrize("make", [lambda: layers.RandomFlip("left"), lambda: layers.RandomRotation(2.0),
+                                  lambda: layers.RandomZoom((0.1,)), lambda: layers.RandomContrast(-0.1),
+                                  lambda: layers.RandomTranslation(0.1, 0.1, fill_mode="wrap"),
+                                  lambda: layers.RandomBrightness(0.1, value_range=255)])  # fmt: skip
+def test_changes_of_images_that_cannot_be(make: Callable[[], Any]) -> None:
+    with pytest.raises(ArgumentError, match=r"random_\w+: \w+="):
+        make()
 
 
 # --------------------------------------------------------------------------------------------------------------- masks

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from tallow.keras.layers.activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from tallow.keras.layers.attention import MultiHeadAttention
+from tallow.keras.layers.augmentation import (
+    RandomBrightness,
+    RandomContrast,
+    RandomFlip,
+    RandomRotation,
+    RandomTranslation,
+    RandomZoom,
+)
 from tallow.keras.layers.convolution import (
     Conv1D,
     Conv1DTranspose,
@@ -152,6 +160,12 @@ __all__ = [
     "PReLU",
     "Permute",
     "RMSNormalization",
+    "RandomBrightness",
+    "RandomContrast",
+    "RandomFlip",
+    "RandomRotation",
+    "RandomTranslation",
+    "RandomZoom",
     "ReLU",
     "RepeatVector",
     "Rescaling",

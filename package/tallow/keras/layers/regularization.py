@@ -16,7 +16,7 @@ from tallow.random import Generator
 from tallow.tensor import Tensor
 
 
-class _Noisy(Elementwise):
+class Noisy(Elementwise):
     """What draws random numbers: from tallow's default generator, or with a seed from one of its own."""
 
     def __init__(self, seed: int | None = None, **kwargs: Any) -> None:
@@ -32,7 +32,7 @@ class _Noisy(Elementwise):
         return x * keep.to(x.dtype) / (1 - rate)
 
 
-class Dropout(_Noisy):
+class Dropout(Noisy):
     """In training, zeros in the place of a part of the elements, the others divided by what is kept.
 
     Args:
@@ -58,7 +58,7 @@ class Dropout(_Noisy):
         return self._drop(x, self.rate, [n if m is None else m for n, m in zip(x.shape, noise, strict=True)])
 
 
-class _SpatialDropout(_Noisy):
+class _SpatialDropout(Noisy):
     rank: int
 
     def __init__(self, rate: float, data_format: str | None = None, seed: int | None = None, **kwargs: Any) -> None:
@@ -90,7 +90,7 @@ class SpatialDropout2D(_SpatialDropout):
     rank = 2
 
 
-class GaussianNoise(_Noisy):
+class GaussianNoise(Noisy):
     """In training, x plus noise from N(0, stddev²)."""
 
     def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
@@ -105,7 +105,7 @@ class GaussianNoise(_Noisy):
         return x + self.stddev * tl.randn(*x.shape, generator=self._generator, dtype=x.dtype, device=x.device)
 
 
-class GaussianDropout(_Noisy):
+class GaussianDropout(Noisy):
     """In training, x times noise from N(1, rate / (1 - rate)).  Source: Srivastava et al. 2014"""
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:

@@ -1,0 +1,264 @@
+"""Layers that change images at random, in training only, each image by numbers of its own.
+
+Those that move pixels share `Moved`, which asks for each point of the result where it comes from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import tallow as tl
+from tallow.errors import ArgumentError
+from tallow.keras.layers.input_spec import InputSpec
+from tallow.keras.layers.regularization import Noisy
+from tallow.keras.layers.windows import checked_format, from_first, to_first
+from tallow.nn import functional as F
+from tallow.tensor import Tensor
+
+Factor = float | Sequence[float]
+FILL_MODES = {"reflect": "reflection", "constant": "zeros", "nearest": "border"}  # and what grid_sample calls them
+INTERPOLATIONS = ("bilinear", "nearest")
+FLIPPED_DIMS = {"horizontal": [-1], "vertical": [-2], "horizontal_and_vertical": [-2, -1]}  # of (B, C, H, W)
+
+
+class Augmentation(Noisy):
+    """Base of these layers.
+
+    Shapes:  images (B, H, W, C), or one, (H, W, C) -> the same
+    Dtypes:  any numbers -> the layer's
+    """
+
+    def __init__(self, data_format: str | None = None, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(seed, **kwargs)
+        self.channels_last = checked_format(self.name, data_format)
+        self.input_spec = InputSpec(min_ndim=3, max_ndim=4)
+
+    def call(self, images: Tensor, training: bool = False) -> Tensor:
+        images = images.to(self._dtype)
+        if not training:
+            return images
+        batch = images if images.ndim == 4 else images[None]
+        changed = from_first(self.changed(to_first(batch, self.channels_last)), self.channels_last)
+        return changed if images.ndim == 4 else changed[0]
+
+    def changed(self, x: Tensor) -> Tensor:
+        """Shapes:  x (B, C, H, W) -> the same"""
+        raise NotImplementedError
+
+    def draw(self, x: Tensor, between: tuple[float, float]) -> Tensor:
+        """A number for each image of x, (B)."""
+        low, high = between
+        return low + (high - low) * tl.rand(len(x), generator=self._generator, dtype=x.dtype, device=x.device)
+
+
+class RandomFlip(Augmentation):
+    """Turns every other image around.
+
+    Args:
+        mode: "horizontal" swaps left and right, "vertical" top and bottom, "horizontal_and_vertical" both at once.
+    """
+
+    def __init__(self, mode: str = "horizontal_and_vertical", seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(seed=seed, **kwargs)
+        self.mode = _known(self.name, "mode", mode, FLIPPED_DIMS)
+
+    def changed(self, x: Tensor) -> Tensor:
+        flips = self.draw(x, (0, 1)) <= 0.5
+        return tl.where(flips[:, None, None, None], x.flip(FLIPPED_DIMS[self.mode]), x)
+
+
+class Moved(Augmentation):
+    """Base of the layers that move pixels.
+
+    Args:
+        fill_mode: what is beyond the edges: "reflect" d c b a | a b c d | d c b a, "nearest" a a | a b c d | d d,
+            "constant" fill_value.
+        interpolation: "bilinear", or "nearest" pixel.
+    """
+
+    def __init__(
+        self,
+        fill_mode: str = "reflect",
+        interpolation: str = "bilinear",
+        seed: int | None = None,
+        fill_value: float = 0.0,
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, seed, **kwargs)
+        self.fill_mode = _known(self.name, "fill_mode", fill_mode, FILL_MODES)
+        self.interpolation = _known(self.name, "interpolation", interpolation, INTERPOLATIONS)
+        self.fill_value = fill_value if fill_mode == "constant" else 0.0
+
+    def source(self, x: Tensor, points: Tensor) -> Tensor:
+        """Where what is to be at these points is now.
+
+        Units:   pixels from the middle of the image, x to the right, y down
+        Shapes:  points (1, H, W, 2) of (x, y) -> (B, H, W, 2)
+        """
+        raise NotImplementedError
+
+    def changed(self, x: Tensor) -> Tensor:
+        height, width = x.shape[-2:]
+        down, right = (tl.arange(n, dtype=x.dtype, device=x.device) - (n - 1) / 2 for n in (height, width))
+        points = tl.stack(tl.meshgrid(right, down, indexing="xy"), -1)[None]
+        half = tl.tensor([width / 2, height / 2], dtype=x.dtype, device=x.device)
+        moved = F.grid_sample(
+            x - self.fill_value, self.source(x, points) / half, self.interpolation, FILL_MODES[self.fill_mode], False
+        )
+        return moved + self.fill_value
+
+
+class RandomRotation(Moved):
+    """Turns images about their middle.
+
+    Args:
+        factor: the largest turn either way, or the least and the largest; 1 is a full turn.
+    """
+
+    def __init__(
+        self,
+        factor: Factor,
+        fill_mode: str = "reflect",
+        interpolation: str = "bilinear",
+        seed: int | None = None,
+        fill_value: float = 0.0,
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
+        self.factor = factor
+        self._between = _between(self.name, "factor", factor)
+
+    def source(self, x: Tensor, points: Tensor) -> Tensor:
+        angle = 2 * math.pi * self.draw(x, self._between)[:, None, None]
+        right, down = points[..., 0], points[..., 1]
+        cos, sin = angle.cos(), angle.sin()
+        return tl.stack([cos * right - sin * down, sin * right + cos * down], -1)
+
+
+class RandomZoom(Moved):
+    """Draws nearer, or away.
+
+    Args:
+        height_factor: the largest change either way, or the least and the largest: 0.2 shows a fifth more of the
+            height, and -0.2 a fifth less.
+        width_factor: that of the width; by default it changes as the height does.
+    """
+
+    def __init__(
+        self,
+        height_factor: Factor,
+        width_factor: Factor | None = None,
+        fill_mode: str = "reflect",
+        interpolation: str = "bilinear",
+        seed: int | None = None,
+        fill_value: float = 0.0,
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
+        self.height_factor, self.width_factor = height_factor, width_factor
+        self._height = _between(self.name, "height_factor", height_factor)
+        self._width = None if width_factor is None else _between(self.name, "width_factor", width_factor)
+
+    def source(self, x: Tensor, points: Tensor) -> Tensor:
+        height = 1 + self.draw(x, self._height)
+        width = height if self._width is None else 1 + self.draw(x, self._width)
+        return points * tl.stack([width, height], -1)[:, None, None]
+
+
+class RandomTranslation(Moved):
+    """Shifts images.
+
+    Args:
+        height_factor, width_factor: the largest shift either way, or the least and the largest, down and to the
+            right, as a part of the height and of the width.
+    """
+
+    def __init__(
+        self,
+        height_factor: Factor,
+        width_factor: Factor,
+        fill_mode: str = "reflect",
+        interpolation: str = "bilinear",
+        seed: int | None = None,
+        fill_value: float = 0.0,
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
+        self.height_factor, self.width_factor = height_factor, width_factor
+        self._height = _between(self.name, "height_factor", height_factor)
+        self._width = _between(self.name, "width_factor", width_factor)
+
+    def source(self, x: Tensor, points: Tensor) -> Tensor:
+        height, width = x.shape[-2:]
+        shift = tl.stack([width * self.draw(x, self._width), height * self.draw(x, self._height)], -1)
+        return points - shift[:, None, None]
+
+
+class RandomContrast(Augmentation):
+    """Moves pixels away from the mean of their channel, or to it.
+
+    Args:
+        factor: f multiplies the distances by a number from 1 - f to 1 + f; (f, g) by one from 1 - f to 1 + g.
+        value_range: where the results are cut off.
+    """
+
+    def __init__(
+        self, factor: Factor, value_range: Sequence[float] = (0, 255), seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(seed=seed, **kwargs)
+        self.factor = factor
+        self.value_range = _pair(self.name, "value_range", value_range)
+        less, more = _pair(self.name, "factor", (factor, factor) if isinstance(factor, int | float) else factor, 0, 1)
+        self._between = (1 - less, 1 + more)
+
+    def changed(self, x: Tensor) -> Tensor:
+        mean = x.mean((-2, -1), keepdim=True)
+        return ((x - mean) * self.draw(x, self._between)[:, None, None, None] + mean).clamp(*self.value_range)
+
+
+class RandomBrightness(Augmentation):
+    """Adds a number to all pixels.
+
+    Args:
+        factor: the largest change either way, or the least and the largest, as a part of the range of values.
+        value_range: that range, where the results are cut off.
+    """
+
+    def __init__(
+        self, factor: Factor, value_range: Sequence[float] = (0, 255), seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(seed=seed, **kwargs)
+        self.factor = factor
+        self.value_range = _pair(self.name, "value_range", value_range)
+        self._between = _between(self.name, "factor", factor)
+
+    def changed(self, x: Tensor) -> Tensor:
+        low, high = self.value_range
+        return (x + (high - low) * self.draw(x, self._between)[:, None, None, None]).clamp(low, high)
+
+
+def _between(layer: str, argument: str, factor: Any) -> tuple[float, float]:
+    """The least and the largest: one number stands for it either way."""
+    given = (-abs(factor), abs(factor)) if isinstance(factor, int | float) else factor
+    low, high = sorted(_pair(layer, argument, given, -1, 1))
+    return low, high
+
+
+def _pair(layer: str, argument: str, value: Any, least: float = -math.inf, most: float = math.inf) -> tuple[Any, Any]:
+    numbers = tuple(value) if isinstance(value, list | tuple) else ()
+    if len(numbers) != 2 or not all(isinstance(n, int | float) and least <= n <= most for n in numbers):
+        within = "" if most == math.inf else f" from {least} to {most}"
+        raise ArgumentError(f"{layer}: {argument}={value!r}", mend=f"give two numbers{within}")
+    return numbers
+
+
+def _known(layer: str, argument: str, value: Any, known: Any) -> Any:
+    if value not in known:
+        raise ArgumentError(f"{layer}: {argument}={value!r}", mend=f"use {', '.join(map(repr, known))}")
+    return value

@@ -282,7 +282,7 @@ def test_a_train_step_of_ones_own() -> None:
             self.seen = keras.metrics.Sum(name="seen")
 
         def train_step(self, data: Any) -> dict[str, Any]:
-            x, y = data[:2]
+            x, y = data
             self.zero_grad()
             loss = ((self(x, training=True)[:, 0] - y) ** 2).mean()
             loss.backward()
@@ -295,6 +295,33 @@ def test_a_train_step_of_ones_own() -> None:
     history = fit(model, X[:, :1], 2 * X[:, 0], epochs=8)
     assert history["seen"] == [100.0] * 8
     assert history["mine"][-1] < 0.1 * history["mine"][0]
+
+
+@pytest.mark.parametrize(("given", "parts"), [((X,), 0), ((X, LABELS), 2), ((X, LABELS, np.ones(100)), 3)])
+def test_a_step_gets_the_parts_that_were_given(given: tuple[Any, ...], parts: int) -> None:
+    seen = []
+
+    class Own(Line):
+        def test_step(self, data: Any) -> dict[str, Any]:
+            seen.append(len(data) if isinstance(data, tuple) else 0)
+            return {}
+
+    model = Own()
+    model.compile()
+    x, y, sample_weight = (*given, None, None)[:3]
+    model.evaluate(x, y, sample_weight=sample_weight, verbose=0)
+    assert {*seen} == {parts}
+
+
+def test_a_callback_of_predict_gets_the_outputs_as_they_are() -> None:
+    seen = []
+
+    class Watch(keras.callbacks.Callback):
+        def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+            seen.append(logs["outputs"].shape)
+
+    Line().predict(X[:1, :1], verbose=0, callbacks=[Watch()])
+    assert seen == [(1, 1)]
 
 
 def test_losses_that_layers_add_count() -> None:
@@ -442,7 +469,7 @@ def test_metrics_of_a_model_can_be_updated_one_by_one() -> None:
 
     class Own(Line):
         def train_step(self, data: Any) -> dict[str, Any]:
-            x, y, _ = data
+            x, y = data
             self.zero_grad()
             y_pred = self(x, training=True)
             loss = self.compute_loss(y=y, y_pred=y_pred)
@@ -453,9 +480,7 @@ def test_metrics_of_a_model_can_be_updated_one_by_one() -> None:
                     metric.update_state(loss)
                 else:
                     metric.update_state(y, y_pred)
-            return {metric.name: metric.result() for metric in self.metrics if metric.name == "loss"} | (
-                self.get_metrics_result()
-            )
+            return {metric.name: metric.result() for metric in self.metrics}
 
     model = Own()
     model.compile("sgd", "mse", metrics=["mae", keras.metrics.MeanSquaredError])
@@ -485,7 +510,7 @@ def test_two_optimizers_as_in_a_gan() -> None:
             return self.one(x) + self.other(x)
 
         def train_step(self, data: Any) -> dict[str, Any]:
-            x, y, _ = data
+            x, y = data
             for optimizer, layer in zip(self.optimizers, (self.one, self.other), strict=True):
                 self.zero_grad()
                 loss = (self(x, training=True)[:, 0] - y).square().mean()

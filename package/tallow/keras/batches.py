@@ -227,6 +227,15 @@ def is_iterable_of_batches(x: Any) -> bool:
     )
 
 
+def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """What `unpack_x_y_sample_weight` takes apart: (x, y, sample_weight), (x, y), or x, in a tuple if it is a list."""
+    if sample_weight is not None:
+        return x, y, sample_weight
+    if y is not None:
+        return x, y
+    return (x,) if isinstance(x, list | tuple) else x
+
+
 def unpack_x_y_sample_weight(data: Any) -> Batch:
     """(x, y, sample_weight) of a batch, with None for what it does not have; a batch that is no tuple or list is x.
 

@@ -15,11 +15,12 @@ from tallow.keras.batches import (
     as_tensor,
     batches,
     class_weights,
+    pack_x_y_sample_weight,
     split,
     validation_batches,
 )
 from tallow.keras.callbacks import CallbackList, History, ProgbarLogger
-from tallow.keras.callbacks.callback import as_numbers
+from tallow.keras.callbacks.callback import as_numbers, spread
 from tallow.keras.steps import Logs, Steps
 from tallow.keras.structure import map_structure
 from tallow.tensor import Tensor
@@ -161,7 +162,7 @@ class Trainer(Steps):
             listeners.on_predict_begin()
             for step, data in enumerate(source.epoch()):
                 listeners.on_predict_batch_begin(step)
-                parts.append(self.predict_step(self._beside_model(data)))
+                parts.append(self.predict_step(self._for_step(data)))
                 listeners.on_predict_batch_end(step, {"outputs": parts[-1]})
                 if self.stop_predicting:
                     break
@@ -177,7 +178,7 @@ class Trainer(Steps):
         self._prepare(data)
         self.reset_metrics()
         self.train()
-        logs = as_numbers(self.train_step(self._beside_model(data)))
+        logs = as_numbers(spread(self.train_step(self._for_step(data))))
         return logs if return_dict else self._in_order(logs)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
@@ -187,7 +188,7 @@ class Trainer(Steps):
         self._prepare(data, training=False)
         self.reset_metrics()
         with self._measuring():
-            logs = as_numbers(self.test_step(self._beside_model(data)))
+            logs = as_numbers(spread(self.test_step(self._for_step(data))))
         return logs if return_dict else self._in_order(logs)
 
     def predict_on_batch(self, x: Any) -> Any:
@@ -195,7 +196,7 @@ class Trainer(Steps):
         data = _one_batch(x)
         self._prepare(data, training=False)
         with self._measuring():
-            return map_structure(_as_numpy, self.predict_step(self._beside_model(data)))
+            return map_structure(_as_numpy, self.predict_step(self._for_step(data)))
 
     # ----------------------------------------------------------------------------------------------- parts of the loops
 
@@ -206,7 +207,7 @@ class Trainer(Steps):
         try:
             for step, data in enumerate(training.epoch()):
                 listeners.on_train_batch_begin(step)
-                logs = self.train_step(self._beside_model(data))
+                logs = spread(self.train_step(self._for_step(data)))
                 listeners.on_train_batch_end(step, logs)
                 if self.stop_training:
                     break
@@ -223,7 +224,7 @@ class Trainer(Steps):
         with self._measuring():
             for step, data in enumerate(source.epoch()):
                 listeners.on_test_batch_begin(step)
-                logs = self.test_step(self._beside_model(data))
+                logs = spread(self.test_step(self._for_step(data)))
                 listeners.on_test_batch_end(step, logs)
                 if self.stop_evaluating:
                     break
@@ -247,14 +248,14 @@ class Trainer(Steps):
         if training:
             self._build_optimizer()
 
-    def _beside_model(self, data: Batch) -> Batch:
-        """The batch on the device of the model's parameters."""
+    def _for_step(self, data: Batch) -> Any:
+        """The batch as steps take it: without the parts that are not there, on the device of the model's parameters."""
         device = self._model_device
 
         def moved(tensor: Tensor | None) -> Tensor | None:
             return tensor if tensor is None or device is None or tensor.device == device else tensor.to(device)
 
-        return map_structure(moved, data)
+        return pack_x_y_sample_weight(*map_structure(moved, data))
 
     def _callbacks(
         self, callbacks: Any, verbose: int | str, epochs: int, steps: int | None, with_history: bool = False

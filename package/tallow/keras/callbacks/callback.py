@@ -130,7 +130,8 @@ class CallbackList(Callback):
         self._tell_listeners("on_predict_batch_begin", batch, logs)
 
     def on_predict_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        self._tell_listeners("on_predict_batch_end", batch, logs)
+        for callback in self._listeners["on_predict_batch_end"]:  # the outputs, which are no metrics to show
+            callback.on_predict_batch_end(batch, logs=logs)
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         self._tell("on_train_begin", logs=logs)
@@ -149,6 +150,14 @@ class CallbackList(Callback):
 
     def on_predict_end(self, logs: Logs | None = None) -> None:
         self._tell("on_predict_end", logs=logs)
+
+
+def spread(logs: Mapping[str, Any]) -> Logs:
+    """The logs of a step, each dict among them, such as that of "compile_metrics", in place of its name."""
+    flat: Logs = {}
+    for name, value in logs.items():
+        flat.update(spread(value) if isinstance(value, Mapping) else {name: value})
+    return flat
 
 
 def as_numbers(logs: Mapping[str, Any] | None) -> Logs:

@@ -393,6 +393,16 @@ def test_beam_searches_that_make_no_sense_are_refused(options: dict[str, Any], s
         beam_search(Fixed([0.5, 0.5]), [0], **{"num_beams": 2, "max_tokens": 2} | options)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_beams_and_logprobs_refuse_nan(bad: float) -> None:
+    model = Fixed([0.5, 0.5])
+    model.logits[1] = bad
+    with pytest.raises(NumericError, match="NaN"):
+        beam_search(model, [0], num_beams=2, max_tokens=2)
+    with pytest.raises(NumericError, match="NaN"):
+        next(generate_with_logprobs(model, [0], max_tokens=2))
+
+
 @pytest.mark.parametrize("guessed", [[0.4, 0.1, 0.1, 0.2, 0.2], [1, 0, 0, 0, 0], [0.1, 0.4, 0.2, 0.25, 0.05]], ids=str)
 def test_speculation_draws_from_the_model(guessed: list[float]) -> None:
     """Whatever the draft guesses, every token and every pair of neighbours is as frequent as with the model alone."""

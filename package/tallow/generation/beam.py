@@ -53,7 +53,7 @@ def beam_search(
         stop_ids: as `generate`
         processors: as `generate`, but of log-probabilities
 
-    Raises:  ArgumentError as `generate`, and for arguments out of range
+    Raises:  ArgumentError as `generate`, and for arguments out of range; NumericError when the logits hold NaN
     Source:  Wu et al. 2016, arXiv:1609.08144, section 7, for search with a length penalty
     """
     require(num_beams >= 1, "num_beams", num_beams, "1 or more")

@@ -34,7 +34,7 @@ def greedy(logits_V: Logits, tokens: Sequence[int] = ()) -> int:
     """
     token = int(logits_V.argmax())  # NumPy counts NaN as the largest, so it cannot hide behind a number
     if np.isnan(logits_V[token]):
-        raise _not_a_number()
+        raise not_a_number()
     return token
 
 
@@ -117,7 +117,7 @@ class Sampler:
         scores_V = logits_V.astype(np.float64)
         highest = scores_V.max()
         if not np.isfinite(highest):
-            raise _not_a_number()
+            raise not_a_number()
         # Shifted before the division: at a tiny temperature the quotient of a large logit would overflow to inf.
         scores_V -= highest
         scores_V /= self.temperature
@@ -142,7 +142,8 @@ class Sampler:
         return candidates_N[:kept], weights_V[candidates_N[:kept]]
 
 
-def _not_a_number() -> NumericError:
+def not_a_number() -> NumericError:
+    """What is raised where logits leave no choice."""
     return NumericError(
         "the logits hold NaN or infinity, so no token can be chosen",
         mend="check the weights for NaN; if they are float16, try float32, which does not overflow",

@@ -9,7 +9,7 @@ import numpy as np
 
 from tallow.errors import ArgumentError
 from tallow.generation.processors import Logits, LogitsProcessor, Text, processed
-from tallow.generation.sampling import Sample, greedy
+from tallow.generation.sampling import Sample, greedy, not_a_number
 
 
 class LanguageModel(Protocol):
@@ -160,6 +160,8 @@ def _scored(token: int, logits_V: Logits, top: int) -> Choice:
 
 
 def log_sum_exp(logits_V: Logits) -> np.float64:
-    """log Σ exp(logits), in float64"""
+    """log Σ exp(logits), in float64.  Raises: NumericError where there is a NaN or +inf among them"""
     highest = logits_V.max()
+    if not np.isfinite(highest):
+        raise not_a_number()
     return highest + np.log(np.exp(logits_V.astype(np.float64) - highest).sum())

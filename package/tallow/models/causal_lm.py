@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
 from tallow.errors import ArgumentError, TokenizerError
-from tallow.generation import PromptCache, Sample, generate, until
+from tallow.generation import LogitsProcessor, PromptCache, Sample, generate, until
 from tallow.models.config import read_entries, token_ids
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn import functional as F
@@ -158,11 +158,14 @@ class CausalLM(PretrainedModel):
 
     @property
     def stop_ids(self) -> frozenset[int]:
-        """The tokens that end a text, by the model's config, its `generation_config.json` and its tokenizer."""
-        ids = {*self.config.eos_token_id}
+        """The tokens that end a text, by the model's config, its `generation_config.json` and its tokenizer.
+
+        Raises:  CheckpointError, TokenizerError when a file of the two is not to be used
+        """
+        ids = [*self.config.eos_token_id, self.tokenizer.eos_token_id]
         if self.folder is not None and (self.folder / GENERATION).exists():
-            ids.update(token_ids(read_entries(self.folder / GENERATION).get("eos_token_id")))
-        return frozenset(ids if self.tokenizer.eos_token_id is None else ids | {self.tokenizer.eos_token_id})
+            ids += token_ids(read_entries(self.folder / GENERATION).get("eos_token_id"))
+        return frozenset(token for token in ids if isinstance(token, int))
 
     def generate_text(
         self, prompt: str, *, max_tokens: int | None = None, stop: Collection[str] = (), **options: Any
@@ -187,6 +190,7 @@ class CausalLM(PretrainedModel):
         max_tokens: int | None = None,
         stop: Collection[str] = (),
         sample: Sample | None = None,
+        processors: Sequence[LogitsProcessor] = (),
         cache: PromptCache | None = None,
         **variables: Any,
     ) -> Iterator[str]:
@@ -195,7 +199,7 @@ class CausalLM(PretrainedModel):
         Args:
             messages: [{"role": "user", "content": "..."}], as the model's chat template knows them.
             max_tokens, stop: as `generate_text`
-            sample: `greedy` if None.
+            sample, processors: as `tallow.generation.generate`
             cache: of this model, which spares it what it has read of the conversation before.
             variables: what else the chat template reads, such as tools.
 
@@ -203,11 +207,9 @@ class CausalLM(PretrainedModel):
                  template refuses the messages
         """
         tokens = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, **variables)
-        stop_ids = self.stop_ids
-        if cache is None:
-            made = generate(self, tokens, max_tokens=max_tokens, sample=sample, stop_ids=stop_ids)
-        else:
-            made = cache.generate(tokens, max_tokens=max_tokens, sample=sample, stop_ids=stop_ids)
+        options: dict[str, Any] = {"max_tokens": max_tokens, "sample": sample, "processors": processors}
+        options["stop_ids"] = self.stop_ids
+        made = generate(self, tokens, **options) if cache is None else cache.generate(tokens, **options)
         return until(self.tokenizer.decode_stream(made), stop)
 
 

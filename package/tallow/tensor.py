@@ -452,7 +452,10 @@ class Tensor:
             self._grad = passed
         else:
             held = self._grad.array
-            held[...] = dtypes.cast(dtypes.widen(held) + dtypes.widen(passed.array), self.dtype)
+            if held.dtype in dtypes.HALVES:
+                held[...] = dtypes.cast(dtypes.widen(held) + dtypes.widen(passed.array), self.dtype)
+            else:
+                held += passed.array
         for hook in list((self._post_hooks or {}).values()):
             hook(self)
         return passed

@@ -66,10 +66,24 @@ def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> R
     """
     expect_float("log_softmax", input)
     dim = _required_dim("log_softmax", dim, input)
-    axis = dim if input.ndim else None
     xp = array_module(input)
-    value = input.copy()
-    if input.size:
-        value -= input.max(axis=axis, keepdims=True)
-        value -= xp.log(xp.exp(value).sum(axis=axis, keepdims=True))
-    return value, lambda g: (g - xp.exp(value) * g.sum(axis=axis, keepdims=True),)
+    if not input.size:
+        return input.copy(), lambda g: (g,)
+    if input.ndim == 0:
+        return input - input, lambda g: (g - g,)
+
+    def rows_of(x: Array) -> Array:
+        return x if dim == x.ndim - 1 else xp.moveaxis(x, dim, -1)
+
+    highest, total = kernels.run("sum_exp", rows_of(input))
+    value = input - xp.expand_dims(highest, dim)
+    value -= xp.expand_dims(xp.log(total), dim)
+
+    def backward(g: Array) -> tuple[Array]:
+        total_g = g.sum(axis=dim)
+        d = kernels.run("scaled_exp", rows_of(value), xp.zeros_like(total_g), -total_g)
+        d = d if dim == value.ndim - 1 else xp.moveaxis(d, -1, dim)
+        d += g
+        return (d,)
+
+    return value, backward

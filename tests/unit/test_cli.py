@@ -65,6 +65,25 @@ def test_more_steps_than_the_context_are_cut(stories: list[Any]) -> None:
     assert "more than the model's context; stopping at 512" in done.stderr
 
 
+def test_without_a_model_it_tells_a_story() -> None:
+    done = tallow("generate", "--seed", 1)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(("Once upon a time", "There was once")) or " was a " in done.stdout
+    assert re.search(r"^loaded stories in \d", done.stderr, re.MULTILINE)
+
+
+def test_text_and_prompt_say_the_same() -> None:
+    told = tallow("generate", "Once upon a time there was a shy", "--temperature", 0)
+    assert told.stdout.startswith("Once upon a time there was a shy ")
+    assert tallow("generate", "--prompt", "Once upon a time there was a shy", "--temperature", 0).stdout == told.stdout
+    assert tallow("generate", "Once", "--prompt", "Once").returncode == 2
+
+
+def test_a_model_needs_its_tokenizer(stories: list[Any]) -> None:
+    assert_refused(tallow(*stories[:3]), "--model without --tokenizer")
+    assert_refused(tallow("generate", *stories[3:]), "--tokenizer without --model")
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_runs(stories: list[Any], dtype: str) -> None:
     done = tallow(*stories, "--steps", 8, "--temperature", 0, "--dtype", dtype)
@@ -220,7 +239,7 @@ def test_a_closed_stderr_leaves_stdout_to_the_text(stories: list[Any]) -> None:
     done = in_shell("2>&-", *stories, "--steps", 5, "--temperature", 0)
     assert done.returncode == 0
     assert done.stdout == "Once upon a time,\n"
-    assert in_shell("2>&-", "generate").stdout == ""
+    assert in_shell("2>&-", "generate", "--steps", "none").stdout == ""
 
 
 def test_terminal_without_unicode_gets_replacements(stories: list[Any]) -> None:

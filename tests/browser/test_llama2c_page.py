@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
@@ -16,23 +15,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.browser.conftest import START_MS, serving
+from tests.browser.dropping import drop
 from tests.browser.host import Host, hosting
 
 PAGE = "wasm_examples/llama2c/"
-
-# Dropping files on a page, which Playwright has no action for.
-DROP = """
-async ({ files }) => {
-  const dataTransfer = new DataTransfer();
-  for (const [name, base64] of Object.entries(files)) {
-    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-    dataTransfer.items.add(new File([bytes], name));
-  }
-  const event = (type) => new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true });
-  document.body.dispatchEvent(event("dragover"));
-  document.body.dispatchEvent(event("drop"));
-}
-"""
 
 
 class Reader:
@@ -55,8 +41,7 @@ class Reader:
         return self
 
     def drop(self, files: dict[str, Path]) -> Reader:
-        contents = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
-        self.page.evaluate(DROP, {"files": contents})
+        drop(self.page, files)
         return self
 
     def is_ready(self) -> Reader:
@@ -129,10 +114,11 @@ def fresh(page: Page, site: str) -> Reader:
     return Reader(page).open(site)
 
 
-def native_story(model: Path, tokenizer: Path, **options: object) -> str:
+def native_story(model: Path | None = None, tokenizer: Path | None = None, **options: object) -> str:
     """What `tallow generate` prints."""
+    files = [] if model is None else [f"--model={model}", f"--tokenizer={tokenizer}"]
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    command = [sys.executable, "-m", "tallow", "generate", f"--model={model}", f"--tokenizer={tokenizer}", *flags]
+    command = [sys.executable, "-m", "tallow", "generate", *files, *flags]
     return subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout
 
 
@@ -251,8 +237,38 @@ def test_output_and_errors_are_announced(reader: Reader) -> None:
 # ---- choosing a model
 
 
-def test_generate_before_there_is_a_model(fresh: Reader) -> None:
-    fresh.generate().fails_with("no model")
+def test_the_packaged_model_is_there_without_a_choice(page: Page, context: BrowserContext, site: str) -> None:
+    """No request leaves the site, and the story is that of `tallow generate`."""
+    addresses: list[str] = []
+    page.on("request", lambda request: addresses.append(request.url))
+    reader = Reader(page).open(site).is_ready()
+    packaged = page.get_by_test_id("preset-stories")
+    expect(packaged).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_test_id("model-name")).to_contain_text("stories: 541,536 parameters")
+    options = {"prompt": "Once upon a time", "steps": 256, "temperature": 0.8, "top_p": 0.9, "seed": 1}
+    assert reader.tell(**options) + "\n" == native_story(**options)
+    assert all(address.startswith((site, "blob:", "data:")) for address in addresses)
+
+
+def test_the_packaged_model_can_be_chosen_again(reader: Reader, model: Path, tokenizer: Path) -> None:
+    reader.page.get_by_test_id("preset-stories").click()
+    told = reader.is_ready().tell()
+    assert told + "\n" == native_story(prompt="Once upon a time", steps=256, temperature=0)
+    reader.choose(model, tokenizer).is_ready()
+
+
+def test_an_example_begins_a_story(fresh: Reader) -> None:
+    fresh.is_ready()
+    for example in fresh.page.get_by_test_id("example").all():
+        example.click()
+        assert fresh.story().startswith(example.inner_text())
+        fresh.fill(prompt="")
+
+
+def test_stopped_while_it_loads_the_packaged_model_is_loaded_for_the_next_story(fresh: Reader) -> None:
+    fresh.stop()
+    expect(fresh.status).to_have_text("Loading stopped.")
+    assert len(fresh.tell()) > 100
 
 
 def test_generate_waits_for_a_model_that_is_loading(
@@ -281,6 +297,7 @@ def test_two_models_are_not_dropped_at_once(fresh: Reader, model: Path, tokenize
 
 
 def test_only_one_file(fresh: Reader, model: Path) -> None:
+    fresh.is_ready()
     fresh.page.get_by_test_id("model-file").set_input_files(model)
     expect(fresh.status).to_contain_text("tokenizer")
 
@@ -408,7 +425,7 @@ def test_text_that_is_no_address(reader: Reader) -> None:
 
 
 def test_offline(fresh: Reader, context: BrowserContext, host: Host) -> None:
-    expect(fresh.status).to_contain_text("Python is ready", timeout=START_MS)
+    fresh.is_ready()
     context.set_offline(True)
     load_addresses(fresh, host.url("plain/stories260K.bin"), host.url("plain/tok512.bin")).fails_with("offline")
 
@@ -420,7 +437,7 @@ def test_page_without_python_says_so_and_offers_to_try_again(page: Page, site: s
     reader.fails_with("Python could not be loaded")
     page.unroute_all()
     page.get_by_role("button", name="Try again").click()
-    expect(reader.status).to_contain_text("Python is ready", timeout=START_MS)
+    reader.is_ready()
 
 
 def test_presets_point_at_the_models_of_llama2c(fresh: Reader) -> None:

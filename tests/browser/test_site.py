@@ -174,7 +174,7 @@ def plain_host(site_dir: Path) -> Iterator[str]:
 def test_plain_host_is_isolated_by_the_service_worker(page: Page, plain_host: str) -> None:
     page.goto(f"{plain_host}wasm_examples/llama2c/")
     page.wait_for_function("crossOriginIsolated")
-    expect(page.get_by_test_id("status")).to_contain_text("Python is ready", timeout=START_MS)
+    expect(page.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
 
 
 def test_plain_host_does_not_reload_a_page_in_use(page: Page, plain_host: str, model: Path, tokenizer: Path) -> None:

@@ -1,14 +1,17 @@
 import { kept, clear } from "../../web/cache.js";
 import { isolate } from "../../web/isolation.js";
-import { Figures, ProblemBox, ProgressBar, element, megabytes, onDrop } from "../../web/page.js";
+import { Figures, ProblemBox, ProgressBar, element, megabytes, onDrop, readNumber } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime, SITE } from "../../web/tallow.js";
 import { kindOf } from "./files.js";
 
 /** @import { Loaded, Source, Started } from "../../web/protocol.js" */
 /** @import { Kind } from "./files.js" */
-/** @typedef {{ name: string, bytes: number, model: string, tokenizer: string, origin: string }} Preset */
-/** @typedef {{ name: string, model: Source, tokenizer: Source }} Choice */
+/** @typedef {{ name: string, files: Record<string, Source> }} Choice  without files the model that comes with tallow */
+/** @typedef {Choice & { size: string, origin: string, url: string }} Preset  `url` is what the browser may keep */
+
+/** @type {Preset} */
+const PACKAGED = { name: "stories", files: {}, size: "built in", origin: "trained by tallow", url: "" };
 
 const page = {
   modelName: element("model-name", HTMLElement),
@@ -23,6 +26,7 @@ const page = {
   keptText: element("kept-text", HTMLElement),
   forget: element("forget", HTMLButtonElement),
   storyForm: element("story-form", HTMLFormElement),
+  examples: element("examples", HTMLElement),
   prompt: element("prompt", HTMLTextAreaElement),
   stop: element("stop", HTMLButtonElement),
   status: element("status", HTMLElement),
@@ -42,8 +46,8 @@ class Storyteller {
   #started;
   /** @type {{ name: string, description: string, context: number } | null}  the model in memory; one that cannot be loaded leaves it there */
   #current = null;
-  /** @type {Choice | null}  what was last asked for, whatever became of it */
-  #choice = null;
+  /** @type {Choice}  what was last asked for, whatever became of it */
+  #choice = PACKAGED;
   /** @type {{ controller: AbortController, done: Promise<boolean> } | null} */
   #loading = null;
   /** @type {AbortController | null} */
@@ -65,6 +69,7 @@ class Storyteller {
         problems.show(error, { label: "Try again", action: () => location.reload() });
       },
     );
+    this.load(PACKAGED);
   }
 
   /** Load a model in place of the one that is loading or loaded. @param {Choice} choice */
@@ -85,7 +90,7 @@ class Storyteller {
   }
 
   /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>} whether it can be used */
-  async #load({ name, model, tokenizer }, signal) {
+  async #load({ name, files }, signal) {
     problems.hide();
     say(`Loading ${name}`);
     page.modelName.textContent = `Loading ${name}`;
@@ -97,7 +102,7 @@ class Storyteller {
       return false; // when Python did not start, the page says so already
     }
     try {
-      const loaded = await this.#runtime.load({ model, tokenizer }, { onProgress: (report) => progress.show(report), signal });
+      const loaded = await this.#runtime.load(files, { onProgress: (report) => progress.show(report), signal });
       const { layers, width, context, parameters } = loaded.info;
       const description = `${name}: ${count(parameters)} parameters, ${layers} layers of ${width}, context of ${context} tokens`;
       this.#current = { name, description, context };
@@ -123,14 +128,14 @@ class Storyteller {
     const controller = new AbortController();
     try {
       const options = readOptions();
-      if (!this.#current && !this.#loading && this.#choice) this.load(this.#choice); // it was stopped, or failed
+      if (!this.#current && !this.#loading) this.load(this.#choice); // it was stopped, or failed
       this.#writing = controller;
+      let usable = true;
       if (this.#loading) {
         say("The story begins when the model is loaded.");
-        const usable = await Promise.race([this.#loading.done, aborted(controller.signal)]);
-        if (!usable) return; // why not is on the page already
+        usable = await Promise.race([this.#loading.done, aborted(controller.signal)]);
       }
-      if (!this.#current) throw new Problem("NothingLoaded", "There is no model yet.", "Choose a model and its tokenizer first.");
+      if (!usable || !this.#current) return; // why not is on the page already
       const { context } = this.#current;
       const length = await this.#write(options, controller.signal);
       const cut = options.steps > context && length >= context;
@@ -198,7 +203,7 @@ class Numbers {
 
   /** @param {Loaded} loaded */
   load({ info, bytes, seconds }) {
-    this.#figures.show("Model load", `${seconds.toFixed(2)} s, ${megabytes(bytes)}`);
+    this.#figures.show("Model load", `${seconds.toFixed(2)} s${bytes ? `, ${megabytes(bytes)}` : ""}`);
     this.#figures.show("Kernels", info.kernels);
   }
 
@@ -217,23 +222,13 @@ function secondsSinceOpening() {
   return `${(performance.now() / 1000).toFixed(1)} s`;
 }
 
-/** The form, checked as far as a number is a number; Python checks what the numbers mean. */
 function readOptions() {
-  /** @param {HTMLInputElement} input @param {string} name @param {boolean} whole */
-  const number = (input, name, whole) => {
-    const value = input.valueAsNumber;
-    if (Number.isNaN(value) || (whole && !Number.isSafeInteger(value))) {
-      input.focus();
-      throw new Problem("BadNumber", `${name} is not a ${whole ? "whole " : ""}number.`, `Write one, such as ${input.defaultValue}.`);
-    }
-    return value;
-  };
   return {
     prompt: page.prompt.value,
-    steps: number(page.steps, "Steps", true),
-    temperature: number(page.temperature, "Temperature", false),
-    top_p: number(page.topP, "Top-p", false),
-    seed: number(page.seed, "Seed", true),
+    steps: readNumber(page.steps, "Steps", { whole: true }),
+    temperature: readNumber(page.temperature, "Temperature"),
+    top_p: readNumber(page.topP, "Top-p"),
+    seed: readNumber(page.seed, "Seed", { whole: true }),
   };
 }
 
@@ -252,44 +247,45 @@ function count(n) {
   return n >= 1e6 ? `${(n / 1e6).toFixed(1)} million` : n.toLocaleString("en");
 }
 
-/** Presets of the project, after those of the server this page comes from. @returns {Promise<Preset[]>} */
+/** The model that is here already, those of the server this page comes from, and those of others. @returns {Promise<Preset[]>} */
 async function findPresets() {
   const [site, own] = await Promise.all(
     [new URL("site.json", SITE), new URL("presets.json", import.meta.url)].map(async (url) => (await fetch(url)).json()),
   );
-  /** @param {Omit<Preset, "origin">} preset @param {string} origin */
-  const placed = (preset, origin) => ({
-    ...preset,
-    model: new URL(preset.model, SITE).href,
-    tokenizer: new URL(preset.tokenizer, SITE).href,
-    origin,
-  });
+  /** @typedef {{ name: string, bytes: number, model: string, tokenizer: string }} Entry */
+  /** @param {Entry} entry @param {string} origin @returns {Preset} */
+  const preset = ({ name, bytes, model, tokenizer }, origin) => {
+    const url = new URL(model, SITE).href;
+    const files = { model: { url }, tokenizer: { url: new URL(tokenizer, SITE).href } };
+    return { name, files, size: megabytes(bytes), origin, url };
+  };
   return [
-    ...site.models.map((/** @type {Preset} */ preset) => placed(preset, "on this server")),
-    ...own.map((/** @type {Preset} */ preset) => placed(preset, `from ${new URL(preset.model).host}`)),
+    PACKAGED,
+    ...site.models.map((/** @type {Entry} */ entry) => preset(entry, "on this server")),
+    ...own.map((/** @type {Entry} */ entry) => preset(entry, `from ${new URL(entry.model).host}`)),
   ];
 }
 
 /** @param {Preset[]} presets @param {Storyteller} storyteller */
 function showPresets(presets, storyteller) {
   page.presets.replaceChildren(
-    ...presets.map(({ name, bytes, model, tokenizer, origin }) => {
+    ...presets.map(({ name, files, size, origin, url }) => {
       const button = document.createElement("button");
       button.type = "button";
       button.dataset.testid = `preset-${name}`;
       button.dataset.name = name;
-      button.dataset.url = model;
+      button.dataset.url = url;
       button.setAttribute("aria-pressed", "false");
-      const size = document.createElement("span");
-      size.className = "size";
-      size.textContent = megabytes(bytes);
+      const weight = document.createElement("span");
+      weight.className = "size";
+      weight.textContent = size;
       const where = document.createElement("small");
       where.textContent = origin;
       where.dataset.origin = origin;
-      button.append(name, size, where);
+      button.append(name, weight, where);
       button.onclick = () => {
         clearFiles();
-        storyteller.load({ name, model: { url: model }, tokenizer: { url: tokenizer } });
+        storyteller.load({ name, files });
       };
       const item = document.createElement("li");
       item.append(button);
@@ -325,7 +321,7 @@ function clearFiles() {
 function loadFiles(storyteller) {
   const model = page.modelFile.files?.[0];
   const tokenizer = page.tokenizerFile.files?.[0];
-  if (model && tokenizer) storyteller.load({ name: model.name, model: { file: model }, tokenizer: { file: tokenizer } });
+  if (model && tokenizer) storyteller.load({ name: model.name, files: { model: { file: model }, tokenizer: { file: tokenizer } } });
   else if (model) say("Now choose the model's tokenizer.");
   else if (tokenizer) say("Now choose the model.");
 }
@@ -346,7 +342,7 @@ function loadAddresses(storyteller) {
     const model = address(page.modelUrl, "model");
     const tokenizer = address(page.tokenizerUrl, "tokenizer");
     clearFiles();
-    storyteller.load({ name: model.split("/").pop() || model, model: { url: model }, tokenizer: { url: tokenizer } });
+    storyteller.load({ name: model.split("/").pop() || model, files: { model: { url: model }, tokenizer: { url: tokenizer } } });
   } catch (error) {
     problems.show(error);
   }
@@ -386,6 +382,12 @@ function listen(storyteller) {
   page.prompt.onkeydown = (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) storyteller.generate();
   };
+  for (const button of page.examples.querySelectorAll("button")) {
+    button.onclick = () => {
+      page.prompt.value = button.textContent ?? "";
+      storyteller.generate();
+    };
+  }
   page.stop.onclick = () => storyteller.stop();
   for (const input of [page.modelFile, page.tokenizerFile]) {
     input.onchange = () => loadFiles(storyteller);

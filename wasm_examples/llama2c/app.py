@@ -1,4 +1,4 @@
-"""A llama2.c model tells a story: the Python behind app.js. web/bridge.py says what is asked of `Demo`."""
+"""A small Llama tells a story: the Python behind app.js. web/bridge.py says what is asked of `Demo`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tallow import kernels
 from tallow.errors import ArgumentError, CheckpointError, TallowError
 from tallow.generation import Sampler, decode_stream, generate
 from tallow.io import llama2c
+from tallow.models import stories
 from tallow.models.llama import Llama
 from tallow.text.llama2c import Llama2cTokenizer
 
@@ -43,8 +44,12 @@ class Demo:
         return header.file_bytes
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
-        model = Llama.from_llama2c(files["model"])
-        tokenizer = Llama2cTokenizer.load(files["tokenizer"], vocab_size=model.vocab_size, name="The tokenizer")
+        """Take the model of these files, or without any the one that comes with tallow."""
+        if files:
+            model = Llama.from_llama2c(files["model"])
+            tokenizer = Llama2cTokenizer.load(files["tokenizer"], vocab_size=model.vocab_size, name="The tokenizer")
+        else:
+            model, tokenizer = stories.load()
         self._loaded = model, tokenizer
         config, kernel = model.config, kernels.info()
         return {

@@ -15,6 +15,7 @@ _CLASSES = {
     "phi3": ("Phi3", "Phi3Config"),
     "qwen": ("Qwen2", "Qwen2Config", "Qwen3", "Qwen3Config"),
     "sentence": ("SentenceEncoder",),
+    "whisper": ("Whisper", "WhisperConfig"),
     "roberta": ("RobertaConfig", *(f"Roberta{head}" for head in _HEADS)),
 }
 _LATER = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}

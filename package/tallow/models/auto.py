@@ -31,6 +31,7 @@ ARCHITECTURES = {
     "Qwen2ForCausalLM": "Qwen2",
     "Qwen3ForCausalLM": "Qwen3",
     "RWForCausalLM": "Falcon",
+    "WhisperForConditionalGeneration": "Whisper",
 }
 
 # What `model_type` says, for a config without architectures -> an architecture.
@@ -46,6 +47,7 @@ MODEL_TYPES = {
     "qwen2": "Qwen2ForCausalLM",
     "qwen3": "Qwen3ForCausalLM",
     "roberta": "RobertaModel",
+    "whisper": "WhisperForConditionalGeneration",
     "xlm-roberta": "XLMRobertaModel",
 }
 

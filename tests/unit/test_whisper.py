@@ -1,0 +1,192 @@
+"""Whisper: every way through the model agrees, its files in every format load, and wrong ones are refused."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tallow as tl
+from tallow.errors import ArgumentError, CheckpointError, ShapeError, TokenizerError
+from tallow.models import Whisper, WhisperConfig
+from tallow.models.whisper.model import sinusoids
+
+TEXT_TOKENS = 260
+CONFIG = WhisperConfig(
+    vocab_size=TEXT_TOKENS + 99 + 8 + 1501,
+    num_mel_bins=6,
+    d_model=32,
+    encoder_layers=2,
+    encoder_attention_heads=2,
+    encoder_ffn_dim=128,
+    decoder_layers=3,
+    decoder_attention_heads=4,
+    decoder_ffn_dim=128,
+    max_source_positions=10,
+    max_target_positions=12,
+    initializer_range=0.3,  # large enough for the layers to matter
+)
+DIMS = {
+    "n_vocab": CONFIG.vocab_size,
+    "n_audio_ctx": 10,
+    "n_audio_state": 32,
+    "n_audio_head": 2,
+    "n_audio_layer": 2,
+    "n_text_ctx": 12,
+    "n_text_state": 32,
+    "n_text_head": 4,
+    "n_text_layer": 3,
+    "n_mels": 6,
+}
+# Float32 sums of some tens of terms near 1, taken in another order.
+ATOL = 2e-5
+
+
+@pytest.fixture(scope="module")
+def model() -> Whisper:
+    tl.manual_seed(0)
+    return Whisper(CONFIG).eval()
+
+
+@pytest.fixture
+def mel() -> tl.Tensor:
+    return tl.tensor(np.random.default_rng(0).standard_normal((2, 6, 20)).astype(np.float32))
+
+
+TOKENS = tl.tensor([[3, 100, 7, 7, 1500], [9, 0, 260, 11, 5]])
+
+
+def openai_names(model: Whisper) -> dict[str, tl.Tensor]:
+    """A state dict in the names of OpenAI's checkpoints."""
+    pairs = (
+        *(
+            (".layers.", ".blocks."),
+            (".encoder_attn_layer_norm.", ".cross_attn_ln."),
+            (".encoder_attn.", ".cross_attn."),
+        ),
+        *((".self_attn_layer_norm.", ".attn_ln."), (".self_attn.", ".attn."), (".q_proj.", ".query.")),
+        *((".k_proj.", ".key."), (".v_proj.", ".value."), (".out_proj.", ".out."), (".fc1.", ".mlp.0.")),
+        *((".fc2.", ".mlp.2."), (".final_layer_norm.", ".mlp_ln."), ("encoder.layer_norm.", "encoder.ln_post.")),
+        *(("decoder.layer_norm.", "decoder.ln."), ("embed_tokens.", "token_embedding.")),
+        *(("embed_positions.weight", "positional_embedding"), ("model.", "")),
+    )
+    renamed = {}
+    for name, tensor in model.state_dict().items():
+        for ours, theirs in pairs:
+            name = name.replace(ours, theirs)
+        renamed[name] = tensor
+    return renamed
+
+
+def ggml(model: Whisper, kind: int = 0) -> bytes:
+    """As whisper.cpp's converter writes it; matrices as Q8_0 where `kind` is 8."""
+    words = [bytes([i]) for i in range(256)] + [b"he", b"ll", b"llo", b"hello"]
+    out = [b"lmgg", struct.pack("<11i", *DIMS.values(), kind), struct.pack("<2i", 6, 3), bytes(4 * 6 * 3)]
+    out += [struct.pack("<i", len(words)), *(struct.pack("<i", len(word)) + word for word in words)]
+    for name, tensor in openai_names(model).items():
+        array = tensor.numpy()
+        shape = (*array.shape, 1) if name.endswith(("conv1.bias", "conv2.bias")) else array.shape
+        is_matrix = kind == 8 and array.ndim == 2 and "positional" not in name
+        head = struct.pack("<3i", len(shape), len(name), kind if is_matrix else 0)
+        data = array.tobytes()
+        if is_matrix:
+            blocks = array.reshape(-1, 32)
+            scales = (np.abs(blocks).max(1, keepdims=True) / 127).astype("<f2")
+            codes = np.rint(blocks / scales.astype(np.float32)).astype(np.int8)
+            data = b"".join(s.tobytes() + c.tobytes() for s, c in zip(scales, codes, strict=True))
+        out += [head, struct.pack(f"<{len(shape)}i", *shape[::-1]), name.encode(), data]
+    return b"".join(out)
+
+
+def logits(model: Whisper, mel: tl.Tensor) -> np.ndarray[Any, Any]:
+    with tl.no_grad():
+        return model(mel, TOKENS).numpy()
+
+
+def test_token_by_token_is_all_at_once(model: Whisper, mel: tl.Tensor) -> None:
+    with tl.no_grad():
+        heard = model.decoder.listen(model.encoder(mel))
+        cache = model.new_cache(2)
+        parts = [model.decoder(TOKENS[:, a:b], heard, cache) for a, b in ((0, 3), (3, 4), (4, 5))]
+        np.testing.assert_allclose(model.logits(tl.cat(parts, 1)).numpy(), logits(model, mel), atol=ATOL)
+
+
+def test_rows_that_hear_the_same_sound(model: Whisper, mel: tl.Tensor) -> None:
+    tokens = tl.cat([TOKENS[:1], TOKENS, TOKENS[1:]])
+    with tl.no_grad():
+        got = model(mel, tokens).numpy()  # two rows of each sound
+        expected = model(mel[[0, 0, 1, 1]], tokens).numpy()
+    np.testing.assert_allclose(got, expected, atol=ATOL)
+
+
+def test_scores_are_of_every_layer_and_head(model: Whisper, mel: tl.Tensor) -> None:
+    with tl.no_grad():
+        heard = model.decoder.listen(model.encoder(mel))
+        heard.scores = []
+        model.decoder(TOKENS, heard)
+    assert [tuple(scores.shape) for scores in heard.scores] == [(2, 4, 5, 10)] * 3
+
+
+def test_gradients_reach_every_parameter(mel: tl.Tensor) -> None:
+    tl.manual_seed(1)
+    model = Whisper(CONFIG)
+    model(mel, TOKENS).sin().sum().backward()
+    assert all(p.grad is not None and p.grad.abs().sum().item() > 0 for p in model.parameters())
+
+
+def test_positions_are_sinusoids() -> None:
+    made = sinusoids(50, 8)
+    assert made.shape == (50, 8)
+    np.testing.assert_allclose(made[7, 0], np.sin(7), atol=1e-6)
+    np.testing.assert_allclose(made[7, [3, 7]], [np.sin(7e-4), np.cos(7e-4)], atol=1e-6)
+
+
+def test_openai_file(model: Whisper, mel: tl.Tensor, tmp_path: Path) -> None:
+    tl.save({"dims": DIMS, "model_state_dict": openai_names(model)}, tmp_path / "tiny.pt")
+    np.testing.assert_array_equal(logits(Whisper.from_pretrained(tmp_path / "tiny.pt"), mel), logits(model, mel))
+
+
+@pytest.mark.parametrize(("kind", "atol"), [(0, 0), (8, 0.5)])
+def test_ggml_file(model: Whisper, mel: tl.Tensor, kind: int, atol: float, tmp_path: Path) -> None:
+    (tmp_path / "tiny.bin").write_bytes(ggml(model, kind))
+    loaded = Whisper.from_pretrained(tmp_path / "tiny.bin")
+    np.testing.assert_allclose(logits(loaded, mel), logits(model, mel), atol=atol)
+    assert loaded.tokenizer.encode("hello") == [259]
+
+
+def test_a_file_cut_anywhere_is_refused(model: Whisper, tmp_path: Path) -> None:
+    whole = ggml(model)
+    for end in (4, 30, 100, 1000, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "cut.bin").write_bytes(whole[:end])
+        with pytest.raises(CheckpointError, match=r"truncated|missing"):
+            Whisper.from_pretrained(tmp_path / "cut.bin")
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.pt"
+    tl.save({"weight": tl.ones(2)}, path)
+    with pytest.raises(CheckpointError, match="lacks dims or model_state_dict"):
+        Whisper.from_pretrained(path)
+    tl.save({"dims": {"n_mels": 6}, "model_state_dict": {}}, path)
+    with pytest.raises(CheckpointError, match="its dims lack n_vocab"):
+        Whisper.from_pretrained(path)
+    path.write_bytes(b"Hello.")
+    with pytest.raises(CheckpointError, match="not a PyTorch checkpoint"):
+        Whisper.from_pretrained(path)
+    path.write_bytes(b"lmgg" + struct.pack("<11i", *DIMS.values(), 0) + struct.pack("<2i", -1, 3))
+    with pytest.raises(CheckpointError, match="malformed"):
+        Whisper.from_pretrained(path)
+
+
+def test_bad_arguments(model: Whisper, mel: tl.Tensor) -> None:
+    with pytest.raises(ShapeError, match=r"\(2, 6, 18\); the model hears \(B, 6, 20\)"):
+        model.encoder(mel[:, :, :18])
+    with pytest.raises(ArgumentError, match="a text of 13 tokens; the model has 12"):
+        model(mel, tl.zeros(2, 13, dtype=tl.int64))
+    with pytest.raises(ArgumentError, match="3 heads do not divide"):
+        WhisperConfig(**vars(CONFIG) | {"decoder_attention_heads": 3})
+    with pytest.raises(TokenizerError, match="not loaded from a folder"):
+        model.tokenizer  # noqa: B018

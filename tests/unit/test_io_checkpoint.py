@@ -305,6 +305,7 @@ def test_all_that_does_not_fit_is_listed_at_once_and_nothing_changes(tmp_path: P
         "model       unexpected   b.bias",
         "model       wrong shape  a.weight: file (8, 3), model (8, 4)",
         "model       wrong dtype  d.weight: file tallow.float16, model tallow.float32",
+        "optimizer   the file has the state of SGD, this is AdamW",
         "optimizer   loaded state dict has a different number of parameter groups: 6, not 1",
         "scheduler   it is not the state of a StepLR",
         "missing     step_size",
@@ -313,6 +314,16 @@ def test_all_that_does_not_fit_is_listed_at_once_and_nothing_changes(tmp_path: P
         assert line in str(caught.value)
     assert state_of(run) == before
     assert parts["model"].a.weight.tolist() == weights
+
+
+def test_the_state_of_another_optimizer_is_refused(tmp_path: Path) -> None:
+    p = tl.ones(2).requires_grad_()
+    tl.save_checkpoint(tmp_path / "run", optimizer=adam([p]))
+    sgd = tl.optim.SGD([p], lr=0.5)
+    with pytest.raises(CheckpointError, match="optimizer   the file has the state of AdamW, this is SGD"):
+        tl.load_checkpoint(tmp_path / "run", optimizer=sgd)
+    assert sgd.param_groups[0]["lr"] == 0.5
+    tl.load_checkpoint(tmp_path / "run", optimizer=adam([p]))
 
 
 def test_parts_that_the_file_lacks_are_named(tmp_path: Path) -> None:

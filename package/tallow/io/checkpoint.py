@@ -59,7 +59,8 @@ def save_checkpoint(
         {'step': 5}
     """
     parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
-    state = {name: part.state_dict() for name, part in parts.items() if part is not None}
+    state: dict[str, Any] = {name: part.state_dict() for name, part in parts.items() if part is not None}
+    state["optimizer_class"] = None if optimizer is None else type(optimizer).__name__
     state["generators"] = {name: each.get_state() for name, each in _named(generator).items()}
     state["progress"] = progress
     text, tensors = nested.pack(state)
@@ -78,13 +79,14 @@ def load_checkpoint(
     Returns: the progress
 
     Raises:  CheckpointError with all that does not fit: names that are missing or unexpected in the model, shapes and
-        dtypes, groups and parameters of the optimizer, parts that the file does not have; or when the file is truncated
-        or malformed
+        dtypes, class, groups and parameters of the optimizer, parts that the file does not have; or when the file is
+        truncated or malformed
     """
     name, state = _read(path)
     generators = _named(generator)
     parts = {"optimizer": optimizer, "scheduler": scheduler}
     problems = [f"model       {line}" for line in _model_problems(model, state.get("model"))]
+    problems += [f"optimizer   {line}" for line in _class_problems(optimizer, state.get("optimizer_class"))]
     problems += [f"{part:<12}{line}" for part in parts for line in _part_problems(parts[part], state.get(part))]
     problems += [f"generator   {line}" for line in _generator_problems(generators, state["generators"])]
     if problems:
@@ -157,6 +159,13 @@ def _tensor_problems(name: str, own: Tensor, saved: Any) -> Iterator[str]:
         yield f"wrong shape  {name}: file {tuple(saved.shape)}, model {tuple(own.shape)}"
     if own.dtype != saved.dtype:
         yield f"wrong dtype  {name}: file {saved.dtype}, model {own.dtype}"
+
+
+def _class_problems(optimizer: Any, saved: Any) -> Iterator[str]:
+    """Whether it is another optimizer's state, which many would take, with its learning rate, and misread."""
+    own = type(optimizer).__name__
+    if optimizer is not None and saved is not None and saved != own:
+        yield f"the file has the state of {str(saved):.80}, this is {own}"
 
 
 def _part_problems(target: Any, saved: Any) -> Iterator[str]:

@@ -165,7 +165,7 @@ def _class_problems(optimizer: Any, saved: Any) -> Iterator[str]:
     """Whether it is another optimizer's state, which many would take, with its learning rate, and misread."""
     own = type(optimizer).__name__
     if optimizer is not None and saved is not None and saved != own:
-        yield f"the file has the state of {str(saved):.80}, this is {own}"
+        yield f"the file has the state of {saved!s:.80}, this is {own}"
 
 
 def _part_problems(target: Any, saved: Any) -> Iterator[str]:

@@ -84,6 +84,8 @@ def test_a_tensor_dataset_gives_rows() -> None:
 def test_tensors_of_a_dataset_have_one_length() -> None:
     with pytest.raises(ShapeError, match=r"size mismatch between tensors: \[\(3,\), \(2, 1\)\]"):
         TensorDataset(tl.zeros(3), tl.zeros(2, 1))
+    with pytest.raises(ArgumentTypeError, match="expected tensors, got ndarray"):
+        TensorDataset(tl.zeros(3), np.zeros(3))  # type: ignore[arg-type]
 
 
 def test_samples_at_once_are_the_samples_one_by_one() -> None:

@@ -72,10 +72,15 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """The rows of tensors: sample i is (tensors[0][i], tensors[1][i], ...).
 
     Shapes:  tensors (N, ...) each
-    Raises:  ShapeError if they differ in N
+    Raises:  ArgumentTypeError for other arrays, ShapeError if they differ in N
     """
 
     def __init__(self, *tensors: Tensor) -> None:
+        if others := [type(item).__name__ for item in tensors if not isinstance(item, Tensor)]:
+            raise ArgumentTypeError(
+                f"TensorDataset: expected tensors, got {', '.join(others)}",
+                mend="turn NumPy's arrays into tensors with from_numpy, lists with tensor",
+            )
         if len({tensor.size(0) for tensor in tensors}) > 1:
             raise ShapeError(
                 f"TensorDataset: size mismatch between tensors: {[tuple(tensor.shape) for tensor in tensors]}; "

@@ -46,5 +46,6 @@ def names_of(
 
 def missing(module: str, name: str) -> MissingNameError:
     """The error for a name that a module does not have."""
-    mend = f"it may be a name of PyTorch's that tallow does not have yet; see dir({module})"
+    whose = "Keras'" if module.startswith("tallow.keras") else "PyTorch's"
+    mend = f"it may be a name of {whose} that tallow does not have yet; see dir({module})"
     return MissingNameError(f"module {module!r} has no attribute {name!r}", mend=mend)

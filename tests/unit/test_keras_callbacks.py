@@ -225,6 +225,10 @@ def test_model_checkpoint_after_so_many_batches(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["1-3.keras", "2-2.keras"]
     with pytest.raises(ArgumentError, match="save_freq='batch'"):
         callbacks.ModelCheckpoint(tmp_path / "x.keras", save_freq="batch")
+    with pytest.raises(ArgumentError, match=r"let it end in \.keras"):
+        callbacks.ModelCheckpoint(tmp_path / "x")
+    with pytest.raises(ArgumentError, match=r"let it end in \.weights\.safetensors"):
+        callbacks.ModelCheckpoint(tmp_path / "x.weights.h5", save_weights_only=True)
 
 
 def test_csv_logger(tmp_path: Path) -> None:

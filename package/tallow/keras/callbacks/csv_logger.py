@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from typing import Any, TextIO
+from typing import TextIO, cast
 
 from tallow.keras.callbacks.callback import Callback, Logs
 
@@ -23,35 +23,27 @@ class CSVLogger(Callback):
         self.filename = filename
         self.sep = separator
         self.append = append
-        self._file: TextIO | None = None
-        self._writer: Any = None
+        self._columns: list[str] = []
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
-        self._close()
-        self._file = open(self.filename, "a" if self.append else "w", encoding="utf-8", newline="")  # noqa: SIM115
+        self._columns = []
+        with self._open("a" if self.append else "w"):  # what cannot be written shows before the first epoch
+            pass
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         logs = logs or {}
-        if self._file is None:
-            return
-        if self._writer is None:
-            self._writer = self._begin(self._file, logs)
-        self._writer.writerow({"epoch": epoch} | logs)
-        self._file.flush()
+        if not self._columns:
+            self._columns = sorted(logs)
+            if not any(name.startswith("val_") for name in logs):  # validation may come with a later epoch
+                self._columns += [f"val_{name}" for name in self._columns]
+        with self._open("a") as file:
+            writer = csv.DictWriter(
+                file, ["epoch", *self._columns], restval="NA", extrasaction="ignore", delimiter=self.sep
+            )
+            if file.tell() == 0:
+                writer.writeheader()
+            writer.writerow({"epoch": epoch} | logs)
 
-    def _begin(self, file: TextIO, logs: Logs) -> csv.DictWriter[str]:
-        columns = sorted(logs)
-        if not any(name.startswith("val_") for name in columns):  # validation may come with a later epoch
-            columns += [f"val_{name}" for name in columns]
-        writer = csv.DictWriter(file, ["epoch", *columns], restval="NA", extrasaction="ignore", delimiter=self.sep)
-        if file.tell() == 0:
-            writer.writeheader()
-        return writer
-
-    def on_train_end(self, logs: Logs | None = None) -> None:
-        self._close()
-
-    def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._file = self._writer = None
+    def _open(self, mode: str) -> TextIO:
+        """Open for one row only: training may end in an error, and nobody would close it."""
+        return cast(TextIO, open(self.filename, mode, encoding="utf-8", newline=""))

@@ -23,7 +23,7 @@ class ModelCheckpoint(MonitorCallback):
         save_freq: "epoch", or a number of batches.
         initial_value_threshold: what the first value must be better than.
 
-    Raises:  ArgumentError for another `save_freq`, and for a `filepath` that names a metric which is not there
+    Raises:  ArgumentError for another `save_freq` or extension, and for a `filepath` with a metric that is not there
     """
 
     def __init__(
@@ -41,6 +41,12 @@ class ModelCheckpoint(MonitorCallback):
         if save_freq != "epoch" and not isinstance(save_freq, int):
             raise ArgumentError(f"ModelCheckpoint: save_freq={save_freq!r}", mend='use "epoch" or a number of batches')
         self.filepath = os.fspath(filepath)
+        suffix = ".weights.safetensors" if save_weights_only else ".keras"
+        if not self.filepath.endswith(suffix.removeprefix(".weights")):
+            raise ArgumentError(  # now, and not after the first epoch
+                f"ModelCheckpoint: cannot save {'weights' if save_weights_only else 'a model'} as {self.filepath!r}",
+                mend=f"let it end in {suffix}",
+            )
         self.verbose = verbose
         self.save_best_only = save_best_only
         self.save_weights_only = save_weights_only

@@ -667,6 +667,8 @@ def test_pad_sequences() -> None:
     np.testing.assert_array_equal(pad(sequences, 2), [[2, 3], [0, 4], [0, 0]])
     behind = pad(sequences, 2, padding="post", truncating="post", value=9)
     np.testing.assert_array_equal(behind, [[1, 2], [4, 9], [9, 9]])
+    with pytest.raises(ArgumentError, match="item 1 is no sequence"):
+        pad([[1], 2])
 
 
 def test_set_random_seed_settles_weights_and_noise() -> None:

@@ -210,6 +210,10 @@ def test_what_cannot_be() -> None:
         optimizers.SGD(clipnorm=1.0, clipvalue=1.0)
     with pytest.raises(ArgumentError, match="2 or more"):
         optimizers.SGD(gradient_accumulation_steps=1)
+    with pytest.raises(ArgumentTypeError, match=r"Adam: unexpected arguments: lr\n  mend: it takes learning_rate"):
+        optimizers.Adam(lr=0.1)
+    with pytest.raises(ArgumentTypeError, match=r"must be a number, a schedule or a function, not '0\.1'"):
+        optimizers.Adam("0.1")
     with pytest.raises(ArgumentTypeError, match="learning_rate must be a number"):
         optimizers.SGD("fast")
     with pytest.raises(ArgumentError, match="no trainable parameters"):

@@ -415,7 +415,9 @@ def test_integer_labels_get_a_hint(loss: str) -> None:
 def test_options_that_cannot_be() -> None:
     for options in (
         {"batch_size": 0},
+        {"batch_size": 2.5},
         {"validation_split": 1.5},
+        {"validation_data": (X, LABELS), "validation_freq": 0},
         {"sample_weight": np.ones(100), "class_weight": {0: 1}},
     ):
         with pytest.raises(ArgumentError):
@@ -424,6 +426,16 @@ def test_options_that_cannot_be() -> None:
         fit(classifier(), one_by_one(), validation_split=0.5)
     with pytest.raises(ShapeError, match="sample_weight of shape"):
         fit(classifier(), X, LABELS, sample_weight=np.ones((100, 7)))
+    with pytest.raises(ArgumentTypeError, match="class_weight must be a dict, not 'balanced'"):
+        fit(classifier(), X, LABELS, class_weight="balanced")
+    for callback in (keras.callbacks.History, 1):
+        with pytest.raises(ArgumentTypeError, match="is not a callback"):
+            fit(classifier(), X, LABELS, callbacks=[callback])
+
+
+def test_one_sample_is_no_batch() -> None:
+    with pytest.raises(ShapeError, match=r"got 1: shape \(4,\)\n  mend: [\s\S]*x\[None\]"):
+        classifier().predict(X[0], verbose=0)
 
 
 @pytest.mark.parametrize(

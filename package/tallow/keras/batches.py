@@ -31,8 +31,8 @@ class ArrayBatches:
     """
 
     def __init__(self, x: Any, y: Any, sample_weight: Any, batch_size: int, shuffle: bool | str = False) -> None:
-        if batch_size < 1:
-            raise ArgumentError(f"batch_size must be 1 or more, not {batch_size}")
+        if not isinstance(batch_size, int | np.integer) or batch_size < 1:
+            raise ArgumentError(f"batch_size must be an integer, 1 or more, not {batch_size!r}")
         self._data = (x, y, sample_weight)
         self._rows = row_count(x, y, sample_weight)
         self._size = batch_size
@@ -357,6 +357,10 @@ def class_weights(y: Any, class_weight: Mapping[int, float]) -> Array:
     if y is None or isinstance(y, list | tuple | dict):
         raise ArgumentError(
             "class_weight needs targets y, of a model with one output", mend="pass sample_weight instead"
+        )
+    if not isinstance(class_weight, Mapping):
+        raise ArgumentTypeError(
+            f"class_weight must be a dict, not {class_weight!r}", mend="give the weight of each class: {0: 1.0, 1: 2.5}"
         )
     xp = devices.array_module(y)
     labels = y.argmax(-1) if y.ndim > 1 and y.shape[-1] > 1 else y.reshape(len(y), -1)[:, 0]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import tallow as tl
-from tallow.errors import GraphError
+from tallow.errors import ArgumentError, GraphError
 from tallow.keras.batches import (
     Batch,
     Epochs,
@@ -94,6 +94,8 @@ class Trainer(Steps):
         if validation_data is not None:
             source = validation_batches(validation_data, validation_batch_size or batch_size, validation_steps)
             validation = Epochs(source, validation_steps)
+        if isinstance(validation_freq, int) and validation_freq < 1:
+            raise ArgumentError(f"validation_freq must be 1 or more, or a list of epochs, not {validation_freq}")
         self._prepare(training.source.first())
         listeners = self._callbacks(callbacks, verbose, epochs, training.steps, with_history=True)
         self.stop_training, self.resume_epoch = False, None

@@ -86,6 +86,8 @@ def pad_sequences(
     if not {padding, truncating} <= {"pre", "post"}:
         raise ArgumentError(f"pad_sequences: padding={padding!r}, truncating={truncating!r}", mend="use 'pre', 'post'")
     arrays = [np.asarray(sequence) for sequence in sequences]
+    if scalars := [place for place, array in enumerate(arrays) if not array.ndim]:
+        raise ArgumentError(f"pad_sequences: item {scalars[0]} is no sequence", mend="give a list of sequences")
     length = max((len(array) for array in arrays), default=0) if maxlen is None else maxlen
     element = next((array.shape[1:] for array in arrays if len(array)), ())
     padded: Array = np.full((len(arrays), length, *element), value, dtype=dtype)

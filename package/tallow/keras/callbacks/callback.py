@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+from tallow.errors import ArgumentTypeError
 from tallow.tensor import Tensor
 
 Logs = dict[str, Any]
@@ -80,6 +81,11 @@ class CallbackList(Callback):
         super().__init__()
         given = [] if callbacks is None else callbacks
         self.callbacks: list[Any] = list(given) if isinstance(given, Iterable) else [given]
+        for callback in self.callbacks:
+            if isinstance(callback, type) or not hasattr(callback, "set_model"):
+                raise ArgumentTypeError(
+                    f"{callback!r} is not a callback", mend="give instances of subclasses of keras.callbacks.Callback"
+                )
         self._listeners = {hook: [c for c in self.callbacks if _listens(c, hook)] for hook in BATCH_HOOKS}
         self.set_model(model)
         self.set_params(params)

@@ -104,7 +104,8 @@ class Embedding(Layer):
         if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < self.input_dim:
             raise ArgumentError(
                 f"{self.name}: indices from {int(indices.min())} to {int(indices.max())}; "
-                f"input_dim={self.input_dim} has rows 0 to {self.input_dim - 1}"
+                f"input_dim={self.input_dim} has rows 0 to {self.input_dim - 1}",
+                mend="make input_dim one more than the largest index",
             )
         return embedding(indices, self.embeddings)
 

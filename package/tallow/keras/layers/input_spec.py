@@ -40,9 +40,14 @@ class InputSpec:
         """Raises ShapeError if `shape` is not what the layer of that name expects."""
         rank = len(shape)
         if self.ndim is not None and rank != self.ndim:
-            raise ShapeError(f"{layer}: expected {self.ndim} dims, got {rank}: shape {shape}")
+            raise ShapeError(
+                f"{layer}: expected {self.ndim} dims, got {rank}: shape {shape}", mend=_mend(rank, self.ndim)
+            )
         if self.min_ndim is not None and rank < self.min_ndim:
-            raise ShapeError(f"{layer}: expected {self.min_ndim} dims at least, got {rank}: shape {shape}")
+            raise ShapeError(
+                f"{layer}: expected {self.min_ndim} dims at least, got {rank}: shape {shape}",
+                mend=_mend(rank, self.min_ndim),
+            )
         if self.max_ndim is not None and rank > self.max_ndim:
             raise ShapeError(f"{layer}: expected {self.max_ndim} dims at most, got {rank}: shape {shape}")
         for axis, size in self.axes.items():
@@ -51,3 +56,9 @@ class InputSpec:
             if size is not None and shape[axis] not in (size, None):
                 where = "last axis" if axis in (-1, rank - 1) else f"axis {axis}"
                 raise ShapeError(f"{layer}: expected {where} {size}, got {shape[axis]}: shape {shape}")
+
+
+def _mend(rank: int, expected: int) -> str | None:
+    if rank != expected - 1:
+        return None
+    return "layers take batches: pass x[None] for one sample; images and sequences of single numbers need x[..., None]"

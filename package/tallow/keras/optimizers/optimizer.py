@@ -72,7 +72,13 @@ class Optimizer:
         loss_scale_factor: float | None = None,
         gradient_accumulation_steps: int | None = None,
         name: str | None = None,
+        **unknown: Any,
     ) -> None:
+        if unknown:
+            raise ArgumentTypeError(
+                f"{type(self).__name__}: unexpected arguments: {', '.join(unknown)}",
+                mend=f"it takes learning_rate, {', '.join((*self.ARGUMENTS, *Options.__annotations__))}",
+            )
         if sum(clip is not None for clip in (clipnorm, clipvalue, global_clipnorm)) > 1:
             raise ArgumentError(
                 f"{type(self).__name__}: set one of clipnorm, clipvalue and global_clipnorm, not several"
@@ -385,6 +391,8 @@ def _checked_rate(rate: Any) -> LearningRate:
     if callable(rate):
         return rate
     try:
+        if isinstance(rate, str):
+            raise TypeError("a string")
         return float(rate)
     except (TypeError, ValueError) as error:
         raise ArgumentTypeError(

@@ -137,10 +137,6 @@ static void softmax_backward(float *dp, const float *p, size_t columns) {
   for (size_t j = 0; j < columns; j += LANES) store(dp + j, load(p + j) * (load(dp + j) - total));
 }
 
-static void clear(float *x, size_t n) {
-  for (size_t i = 0; i < n; i++) x[i] = 0.0f;
-}
-
 static void copy_out(float *dst, const float *src, size_t rows, size_t columns) {
   for (size_t r = 0; r < rows; r++)
     for (size_t j = 0; j < columns; j++) dst[r * columns + j] = src[r * to_lanes(columns) + j];

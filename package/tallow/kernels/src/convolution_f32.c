@@ -81,10 +81,6 @@ static ptrdiff_t meeting(const sizes *n, const place *p, size_t i) {
          + (ptrdiff_t)(p->columns.from * n->stride_w + p->right) - (ptrdiff_t)n->before_w;
 }
 
-static void clear(float *x, size_t n) {
-  for (size_t i = 0; i < n; i++) x[i] = 0.0f;
-}
-
 // Rows `first` to `last` of the matrix of columns of a tile, `row` apart, filled up with zeros.
 static void gather(float *columns, size_t row, const float *x, const sizes *n, const box *b, size_t first, size_t last) {
   const size_t step = n->stride_w, width = b->right - b->left;

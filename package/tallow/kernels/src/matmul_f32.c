@@ -25,9 +25,6 @@ enum { MR = 4, NR = 8, KC = 384, MC = 128, NC = 1024 };
 
 typedef float quad __attribute__((vector_size(16), aligned(4))); // MR and NR are multiples of it, if not of LANES
 
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
-static size_t rounded_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
-
 // MR, NR, KC, MC, NC: from these the caller makes the scratch.
 EXPORT void tl_matmul_f32_blocks(size_t *out) {
   out[0] = MR, out[1] = NR, out[2] = KC, out[3] = MC, out[4] = NC;

@@ -36,6 +36,9 @@ static inline vf splat(float s) {
 #endif
 }
 
+static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static inline size_t rounded_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
 typedef uint16_t vu16 __attribute__((vector_size(2 * LANES), aligned(2)));
 typedef int16_t vs16 __attribute__((vector_size(2 * LANES), aligned(2)));
 static inline vi load_u16(const uint16_t *p) { return __builtin_convertvector(*(const vu16 *)p, vi); } // zero-extended

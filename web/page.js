@@ -142,7 +142,11 @@ export function megabytes(bytes, unit = " MB") {
   return (bytes / 1e6).toFixed(1) + unit;
 }
 
-/** Files dropped anywhere on the page, with a curtain that says what may be. @param {HTMLElement} curtain @param {(files: File[]) => void} take */
+/**
+ * Files dropped anywhere on the page, with a curtain that says what may be.
+ * @param {HTMLElement} curtain
+ * @param {(files: File[], transfer: DataTransfer) => void} take  what is in folders, `transfer` has while the event lasts
+ */
 export function onDrop(curtain, take) {
   addEventListener("dragover", (event) => {
     event.preventDefault();
@@ -154,7 +158,7 @@ export function onDrop(curtain, take) {
   addEventListener("drop", (event) => {
     event.preventDefault();
     curtain.hidden = true;
-    const files = [...(event.dataTransfer?.files ?? [])];
-    if (files.length) take(files);
+    const transfer = event.dataTransfer;
+    if (transfer?.files.length) take([...transfer.files], transfer);
   });
 }

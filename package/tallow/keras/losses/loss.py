@@ -27,7 +27,7 @@ class Loss:
     Positions that the mask of `y_pred` leaves out, padding behind an Embedding with mask_zero, do not count.
 
     Shapes:  y_true, y_pred (B, ...);  sample_weight (B) or the shape of what `call` returns
-    Dtypes:  float64 is kept, anything else is computed in the default dtype
+    Dtypes:  float64 is kept, or taken where it is the default dtype; anything else is computed in float32
     Raises:  ArgumentError for an unknown reduction
     """
 
@@ -87,9 +87,12 @@ class LossFunctionWrapper(Loss):
 
 
 def as_floats(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
-    """Both as tensors of one floating dtype, on the device of `y_pred`."""
+    """Both as float64 if `y_pred` or the default dtype is, else float32, on the device of `y_pred`.
+
+    Sixteen bits hold neither 1 - epsilon nor the labels of many classes.
+    """
     y_pred = tl.as_tensor(y_pred)
-    dtype = y_pred.dtype if y_pred.dtype is tl.float64 else tl.get_default_dtype()
+    dtype = tl.float64 if tl.float64 in (y_pred.dtype, tl.get_default_dtype()) else tl.float32
     if y_pred.dtype is not dtype:
         y_pred = y_pred.to(dtype)
     if not isinstance(y_true, Tensor) or y_true.dtype is not dtype or y_true.device != y_pred.device:

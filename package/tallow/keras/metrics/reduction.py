@@ -53,7 +53,7 @@ class Mean(Metric):
         total, count = self.total.array, self.count.array
         xp = array_module(total)
         mean = xp.where(count == 0, 0.0, total / xp.where(count == 0, 1.0, count))
-        return wrap(xp.asarray(mean, tl.get_default_dtype().storage))
+        return wrap(dtypes.cast(xp.asarray(mean), tl.get_default_dtype()))
 
 
 class MeanMetricWrapper(Mean):

@@ -18,6 +18,7 @@ import pytest
 from support.serving import serve
 
 import tallow as tl
+from tallow import keras
 from tallow.data import CIFAR10, MNIST, DataLoader, FashionMNIST, Subset, TensorDataset
 from tallow.data.cifar import unpack
 from tallow.errors import DatasetError
@@ -135,6 +136,24 @@ def test_whole_tensors_are_all_items(tmp_path: Path) -> None:
         image, label = whole[1]
         np.testing.assert_array_equal(image.numpy(), dataset[1][0].numpy())
         assert label.item() == dataset[1][1]
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashion_mnist", "cifar10"])
+def test_keras_gives_arrays_of_bytes(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    folder = tmp_path / "datasets"
+    for part in ("train", "t10k"):
+        write_mnist(folder / "MNIST" / "raw", part, ".gz")
+        write_mnist(folder / "FashionMNIST" / "raw", part)
+    write_cifar(folder)
+    (x_train, y_train), (x_test, y_test) = getattr(keras.datasets, name).load_data()
+    assert {array.dtype for array in (x_train, y_train, x_test, y_test)} == {np.dtype("uint8")}
+    if name == "cifar10":
+        np.testing.assert_array_equal(x_test, PHOTOS.transpose(0, 2, 3, 1))
+        np.testing.assert_array_equal(y_train, np.array(KINDS * 5)[:, None])
+    else:
+        np.testing.assert_array_equal(x_train, IMAGES)
+        np.testing.assert_array_equal(y_test, LABELS)
 
 
 def test_data_and_targets_can_be_chosen_from(tmp_path: Path) -> None:

@@ -662,7 +662,8 @@ def test_to_categorical() -> None:
 
 def test_pad_sequences() -> None:
     sequences = [[1, 2, 3], [4], []]
-    pad = keras.utils.pad_sequences
+    pad = keras.preprocessing.sequence.pad_sequences
+    assert pad is keras.utils.pad_sequences
     np.testing.assert_array_equal(pad(sequences), [[1, 2, 3], [0, 0, 4], [0, 0, 0]])
     np.testing.assert_array_equal(pad(sequences, 2), [[2, 3], [0, 4], [0, 0]])
     behind = pad(sequences, 2, padding="post", truncating="post", value=9)

@@ -1,0 +1,14 @@
+"""Articles of clothing, in the format of MNIST."""
+
+from __future__ import annotations
+
+from tallow.data import FashionMNIST
+from tallow.keras.datasets.images import Part, load
+
+
+def load_data() -> tuple[Part, Part]:
+    """(x_train, y_train), (x_test, y_test); see `images.load`.
+
+    Shapes:  x (60000, 28, 28), y (60000); 10000 to test with
+    """
+    return load(FashionMNIST)

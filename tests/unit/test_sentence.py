@@ -171,8 +171,9 @@ def test_normalize() -> None:
 @pytest.mark.parametrize(
     ("modules", "says"),
     [
-        ("{", "not valid JSON"),
-        ("{}", "not a list of modules"),
+        ("[", "not valid JSON"),
+        ("{}", "not a JSON list"),
+        ("[1]", "not a list of modules"),
         ('[{"path": "../../etc", "type": "Pooling"}]', "no name of a folder"),
         ('[{"path": "1_LSTM", "type": "sentence_transformers.models.LSTM"}]', "of kind 'LSTM'"),
     ],

@@ -1,4 +1,4 @@
-"""JSON objects from files that nobody has vetted: duplicate names, NaN and bottomless nesting are refused."""
+"""JSON from files that nobody has vetted: duplicate names, NaN and bottomless nesting are refused."""
 
 from __future__ import annotations
 
@@ -22,9 +22,18 @@ def parse_object(text: bytes, name: str, max_depth: int) -> dict[str, Any]:
 
     Raises:  CheckpointError
     """
-    if text[:1] != b"{":
+    return _parse(text, name, max_depth, b"{", "object")
+
+
+def parse_list(text: bytes, name: str, max_depth: int) -> list[Any]:
+    """The list that `text` holds; as `parse_object`."""
+    return _parse(text, name, max_depth, b"[", "list")
+
+
+def _parse(text: bytes, name: str, max_depth: int, opening: bytes, kind: str) -> Any:
+    if text[:1] != opening:
         raise CheckpointError(
-            f"{name} is not a JSON object: it starts with {text[:1]!r}", mend="it may be another file"
+            f"{name} is not a JSON {kind}: it starts with {text[:1]!r}", mend="it may be another file"
         )
     try:
         if (depth := _depth(text)) > max_depth:  # in WASM, deep recursion kills the interpreter before Python notices

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from tallow import models
 from tallow.errors import CheckpointError
+from tallow.io.json_object import parse_list
 from tallow.models.auto import ENCODERS, model_class
 from tallow.models.config import CONFIG
 from tallow.models.pretrained import PretrainedModel
@@ -18,6 +18,7 @@ from tallow.text.tokenizer import FILE as TOKENIZER
 MODULES = "modules.json"
 TEXT_CONFIG = "sentence_bert_config.json"
 WEIGHTS = "model.safetensors"
+MAX_DEPTH = 8
 
 
 def encoder_class(folder: Path) -> type[PretrainedModel]:
@@ -83,13 +84,9 @@ def modules_of(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _parse_modules(text: bytes, source: str) -> Iterator[tuple[str, str]]:
     """The kind and the place of each part of a `modules.json`."""
-    try:
-        modules = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{source} is not valid JSON: {error}") from error
-    if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
-        raise CheckpointError(f"{source} is not a list of modules")
-    for module in modules:
+    for module in parse_list(text, source, MAX_DEPTH):
+        if not isinstance(module, dict):
+            raise CheckpointError(f"{source} is not a list of modules")
         place = str(module.get("path", ""))
         if place in (".", "..") or "/" in place or "\\" in place:
             raise CheckpointError(f"{source}: {place!r} is no name of a folder in it")

@@ -19,7 +19,8 @@ from tallow.errors import (
     ShapeError,
 )
 
-ALL = [getattr(tl.optim, name) for name in tl.optim.__all__ if name not in ("Optimizer", "LBFGS", "lr_scheduler")]
+OTHERS = ("Optimizer", "LBFGS", "lr_scheduler", "swa_utils")
+ALL = [getattr(tl.optim, name) for name in tl.optim.__all__ if name not in OTHERS]
 
 
 def parameter(*shape: int) -> tl.Tensor:

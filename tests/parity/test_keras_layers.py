@@ -273,6 +273,20 @@ def test_embedding() -> None:
     agree(theirs, mine, [np.array([[1, 2, 9], [0, 0, 3]])], plain_call)
 
 
+@pytest.mark.parametrize("given", [(True, True), (True, False), (False, False)])
+@pytest.mark.parametrize(("name", "arguments"), [("Add", {}), ("Concatenate", {}), ("Concatenate", {"axis": 1})])
+def test_masks_of_several_become_one(name: str, arguments: dict[str, Any], given: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(0)
+    masks = [rng.random((3, 7)) > 0.5 for _ in range(2)]
+    found = []
+    for library, make in ((keras, keras.ops.convert_to_tensor), (ours, tl.tensor)):
+        layer = getattr(library.layers, name)(**arguments)
+        inputs = [make(values(STEPS, seed)) for seed in (1, 2)]
+        mask = layer.compute_mask(inputs, [make(m) if there else None for m, there in zip(masks, given, strict=True)])
+        found.append(None if mask is None else np.asarray(mask.cpu()))
+    np.testing.assert_array_equal(found[1], found[0])
+
+
 def test_masks_travel_from_an_embedding() -> None:
     indices = np.array([[1, 2, 0, 0], [3, 0, 0, 0], [4, 5, 6, 7]])
 

@@ -366,6 +366,18 @@ def test_changes_of_images_that_cannot_be(make: Callable[[], Any]) -> None:
 # --------------------------------------------------------------------------------------------------------------- masks
 
 
+def test_masks_of_merged_sequences() -> None:
+    one, other = tl.tensor([[True, False, False]]), tl.tensor([[True, True, False]])
+    x, y = tl.ones(1, 3, 2), tl.ones(1, 3, 4)
+    either = [[True, True, False]]
+    assert layers.Add().compute_mask([x, x], [one, other]).tolist() == either
+    assert layers.Add().compute_mask([x, x], [one, None]) is None
+    assert layers.Concatenate().compute_mask([x, y], [one, other]).tolist() == either
+    assert layers.Concatenate().compute_mask([x, y], [one, None]).all()
+    behind = layers.Concatenate(axis=1).compute_mask([x, x], [one, None])
+    assert behind.tolist() == [[True, False, False, True, True, True]]
+
+
 @pytest.mark.parametrize("name", ["SimpleRNN", "LSTM", "GRU"])
 @pytest.mark.parametrize("activation", ["tanh", "softsign"])
 def test_a_masked_step_is_as_if_it_were_not_there(name: str, activation: str) -> None:

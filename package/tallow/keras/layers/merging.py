@@ -56,8 +56,10 @@ class _Merge(Layer):
         return tuple(merged)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
-        masks = [mask for mask in previous_mask or () if mask is not None]
-        return functools.reduce(lambda one, other: one & other, masks) if masks else None
+        """A place counts that counts in one of them; all do where one has no mask."""
+        if not previous_mask or any(mask is None for mask in previous_mask):
+            return None
+        return functools.reduce(lambda one, other: one | other, previous_mask)
 
 
 class Add(_Merge):
@@ -131,9 +133,15 @@ class Concatenate(_Merge):
         return tuple(first)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
-        if self.axis in (-1, inputs[0].ndim - 1):
-            return super().compute_mask(inputs, previous_mask)
-        return None
+        """Those of the inputs one behind the other; along the features, a place counts that counts in one of them."""
+        if not previous_mask or all(mask is None for mask in previous_mask):
+            return None
+        parts = []
+        for x, mask in zip(inputs, previous_mask, strict=True):
+            first = x[..., :1]  # of the features, which have one mask
+            part = tl.ones_like(first, dtype=tl.bool) if mask is None else mask.to(tl.bool)
+            parts.append(part.reshape(*part.shape, *[1] * (x.ndim - part.ndim)).expand(*first.shape))
+        return tl.cat(parts, self.axis).any(-1)
 
 
 class Dot(_Merge):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from tallow import optim
 from tallow.errors import ArgumentError
@@ -101,10 +101,33 @@ class Adadelta(Optimizer):
         return optim.Adadelta(params, self.learning_rate, self.rho, self.epsilon)
 
 
-class Adam(Optimizer):
+class _Moments(Optimizer):
+    """Base of those that keep running averages of the gradient, fading with beta_1, and of its size, with beta_2."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("beta_1", "beta_2", "epsilon")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+
+    @property
+    def betas(self) -> tuple[float, float]:
+        return self.beta_1, self.beta_2
+
+
+class Adam(_Moments):
     """Steps scaled by running averages of the gradient and of its square; see `updates.Adam`."""
 
-    ARGUMENTS = ("beta_1", "beta_2", "epsilon", "amsgrad")
+    ARGUMENTS = (*_Moments.ARGUMENTS, "amsgrad")
 
     def __init__(
         self,
@@ -115,15 +138,11 @@ class Adam(Optimizer):
         amsgrad: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(learning_rate, **options)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, **options)
         self.amsgrad = amsgrad
 
     def make(self, params: list[Tensor]) -> optim.Optimizer:
-        betas = (self.beta_1, self.beta_2)
-        return updates.Adam(params, self.learning_rate, betas, self.epsilon, amsgrad=self.amsgrad)
+        return updates.Adam(params, self.learning_rate, self.betas, self.epsilon, amsgrad=self.amsgrad)
 
 
 class AdamW(Adam):
@@ -145,49 +164,18 @@ class AdamW(Adam):
         super().__init__(learning_rate, beta_1, beta_2, epsilon, amsgrad, weight_decay=weight_decay, **options)
 
 
-class Adamax(Optimizer):
+class Adamax(_Moments):
     """Adam with the largest gradient, fading, in place of the root mean square; see `updates.Adamax`."""
 
-    ARGUMENTS = ("beta_1", "beta_2", "epsilon")
-
-    def __init__(
-        self,
-        learning_rate: LearningRate = 0.001,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-7,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(learning_rate, **options)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
-
     def make(self, params: list[Tensor]) -> optim.Optimizer:
-        return updates.Adamax(params, self.learning_rate, (self.beta_1, self.beta_2), self.epsilon)
+        return updates.Adamax(params, self.learning_rate, self.betas, self.epsilon)
 
 
-class Nadam(Optimizer):
+class Nadam(_Moments):
     """Adam with Nesterov's momentum: `tallow.optim.NAdam` with a momentum_decay of 1."""
 
-    ARGUMENTS = ("beta_1", "beta_2", "epsilon")
-
-    def __init__(
-        self,
-        learning_rate: LearningRate = 0.001,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-7,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(learning_rate, **options)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
-
     def make(self, params: list[Tensor]) -> optim.Optimizer:
-        betas = (self.beta_1, self.beta_2)
-        return optim.NAdam(params, self.learning_rate, betas, self.epsilon, momentum_decay=1.0)
+        return optim.NAdam(params, self.learning_rate, self.betas, self.epsilon, momentum_decay=1.0)
 
 
 class Lion(Optimizer):

@@ -203,9 +203,7 @@ def offer_operators() -> None:
         setattr(Tensor, dunder, binary_operator(made, PLAIN.get(name)))
         if dunder not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
             exchanged = EXCHANGED.get(name)
-            reflected = (
-                _reflected(made) if exchanged is None else binary_operator(OPS[exchanged], PLAIN.get(exchanged))
-            )
+            reflected = _reflected(made) if exchanged is None else binary_operator(OPS[exchanged], PLAIN.get(exchanged))
             setattr(Tensor, "__r" + dunder[2:], reflected)
             if name != "matmul":
                 setattr(Tensor, "__i" + dunder[2:], _inplace(made))

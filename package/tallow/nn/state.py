@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tallow import devices, dtypes
@@ -43,21 +43,34 @@ def load_state(
     for name, value in state.items():
         if not isinstance(value, Tensor):
             raise ArgumentTypeError(f"{source}: {name!r} is {type(value).__name__}, not a Tensor")
-    missing = [name for name in own if name not in state]
-    unexpected = [name for name in state if name not in own]
-    misshapen = [name for name in own if name in state and state[name].shape != own[name].shape]
-    if misshapen or (strict and (missing or unexpected)):
-        lines = [f"{source} does not fit {target}"]
-        lines += [f"  missing      {name}" for name in missing if strict]
-        lines += [f"  unexpected   {name}" for name in unexpected if strict]
-        for name in misshapen:
-            theirs, ours = tuple(state[name].shape), tuple(own[name].shape)
-            lines.append(f"  wrong shape  {name}: file {theirs}, model {ours}")
-        raise CheckpointError("\n".join(lines), mend="make the model with the sizes the weights were saved with")
+    keys = IncompatibleKeys([name for name in own if name not in state], [name for name in state if name not in own])
+    problems = [
+        wrong_shape(name, state[name], own[name])
+        for name in own
+        if name in state and state[name].shape != own[name].shape
+    ]
+    if problems or (strict and (keys.missing_keys or keys.unexpected_keys)):
+        raise misfit(source, target, keys if strict else None, problems)
     for name, tensor in own.items():
         if name in state:
             take(tensor, state[name], assign=False)
-    return IncompatibleKeys(missing, unexpected)
+    return keys
+
+
+def wrong_shape(name: str, theirs: Tensor, ours: Tensor) -> str:
+    """A line of `misfit`."""
+    return f"  wrong shape  {name}: file {tuple(theirs.shape)}, model {tuple(ours.shape)}"
+
+
+def misfit(source: str, target: str, keys: IncompatibleKeys | None, problems: Sequence[str]) -> CheckpointError:
+    """The error that lists all that does not fit: the keys, where they matter, and lines about other problems."""
+    lines = [f"{source} does not fit {target}"]
+    if keys is not None:
+        lines += [f"  missing      {name}" for name in keys.missing_keys]
+        lines += [f"  unexpected   {name}" for name in keys.unexpected_keys]
+    return CheckpointError(
+        "\n".join([*lines, *problems]), mend="make the model with the sizes the weights were saved with"
+    )
 
 
 def take(tensor: Tensor, value: Tensor, assign: bool) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tallow.errors import ArgumentTypeError, CheckpointError
-from tallow.nn.state import IncompatibleKeys, take
+from tallow.nn.state import IncompatibleKeys, misfit, take, wrong_shape
 from tallow.tensor import RemovableHandle, Tensor
 
 Hooks = dict[int, Callable[..., Any]]
@@ -132,7 +132,7 @@ class Stateful:
             if not isinstance(value, Tensor):
                 raise ArgumentTypeError(f"{loading.source}: {key!r} is {type(value).__name__}, not a Tensor")
             if value.shape != tensor.shape:
-                error_msgs.append(f"  wrong shape  {key}: file {tuple(value.shape)}, model {tuple(tensor.shape)}")
+                error_msgs.append(wrong_shape(key, value, tensor))
             else:
                 loading.plan.append((tensor, value))
         if self._has_extra_state():
@@ -214,9 +214,4 @@ class _Loading:
         return bool(self.keys.missing_keys or self.keys.unexpected_keys)
 
     def error(self, module: Stateful, strict: bool) -> CheckpointError:
-        lines = [f"{self.source} does not fit {module._summary()}"]
-        lines += [f"  missing      {name}" for name in self.keys.missing_keys if strict]
-        lines += [f"  unexpected   {name}" for name in self.keys.unexpected_keys if strict]
-        return CheckpointError(
-            "\n".join([*lines, *self.problems]), mend="make the model with the sizes the weights were saved with"
-        )
+        return misfit(self.source, module._summary(), self.keys if strict else None, self.problems)

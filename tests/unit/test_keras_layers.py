@@ -313,6 +313,7 @@ def test_dropout_drops_in_training_only() -> None:
     y = numbers(layer(x, training=True))
     assert set(np.unique(y)) == {np.float32(0), np.float32(1 / 0.75)}
     assert abs((y == 0).mean() - 0.25) < 0.02
+    assert not numbers(layers.Dropout(1.0)(x, training=True)).any()
     rows = numbers(layers.Dropout(0.5, noise_shape=(None, 1))(x, training=True))
     assert (rows == rows[:, :1]).all()
     channels = numbers(layers.SpatialDropout2D(0.5)(tl.ones(4, 5, 5, 8), training=True))
@@ -322,10 +323,14 @@ def test_dropout_drops_in_training_only() -> None:
 
 @pytest.mark.parametrize("make", [lambda: layers.Dropout(0.5, seed=3), lambda: layers.GaussianNoise(1.0, seed=3),
                                   lambda: layers.GaussianDropout(0.5, seed=3),
-                                  lambda: layers.RandomRotation(0.5, seed=3)])  # fmt: skip
+                                  lambda: layers.RandomRotation(0.5, seed=3),
+                                  *[lambda options=options: layers.TimeDistributed(layers.LSTM(4, seed=3, **options))
+                                    for options in ({"dropout": 0.5}, {"recurrent_dropout": 0.5})]])  # fmt: skip
 def test_a_seed_settles_the_noise(make: Callable[[], Any]) -> None:
     x = tl.tensor(normal(3, 5, 5, 2))
     one, other = make(), make()
+    other(x), one(x)
+    other.set_weights(one.get_weights())
     first = numbers(one(x, training=True))
     np.testing.assert_array_equal(numbers(other(x, training=True)), first)
     assert (numbers(one(x, training=True)) != first).any()
@@ -364,6 +369,13 @@ def test_changes_of_images_that_cannot_be(make: Callable[[], Any]) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- masks
+
+
+def test_the_configuration_of_a_recurrent_layer_has_its_defaults() -> None:
+    config = layers.GRU(3, dropout=0.5).get_config()
+    assert {"units": 3, "activation": "tanh", "dropout": 0.5, "reset_after": True, "return_state": False}.items() <= (
+        config.items()
+    )
 
 
 def test_masks_of_merged_sequences() -> None:

@@ -8,6 +8,7 @@ Letters: N sequences, T steps, I input features, U units.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import tallow as tl
@@ -17,11 +18,11 @@ from tallow.keras import activations
 from tallow.keras.layers.affine import Affine, affine, as_float
 from tallow.keras.layers.checks import known, positive, refuse_constraints
 from tallow.keras.layers.input_spec import InputSpec
-from tallow.keras.layers.regularization import checked_rate
+from tallow.keras.layers.regularization import checked_rate, kept
 from tallow.keras.layers.sequences import Packed
 from tallow.keras.shapes import Shape
-from tallow.nn import functional as F
 from tallow.ops.recurrent import gru_steps, lstm_steps, rnn_steps
+from tallow.random import Generator
 from tallow.tensor import Tensor
 
 States = tuple[Tensor, ...]
@@ -36,7 +37,8 @@ class Recurrent(Affine):
         go_backwards: start at the last step; outputs come in that order.
         stateful: start each batch from where the last one ended, until `reset_states`.
         zero_output_for_mask: give zeros for steps that a mask leaves out, instead of the output before.
-        unroll: taken for Keras' sake; it has no meaning here.
+        seed: of the dropout, which otherwise follows tallow's default generator.
+        unroll, use_cudnn: taken for Keras' sake; they have no meaning here.
 
     Shapes:  sequences (N, T, I), initial_state of (N, U) each; mask (N, T), False for steps to pass over: they leave
              the state as it is, and repeat the output before
@@ -49,24 +51,27 @@ class Recurrent(Affine):
     def __init__(
         self,
         units: int,
-        activation: Any,
-        use_bias: bool,
-        kernel_initializer: Any,
-        recurrent_initializer: Any,
-        bias_initializer: Any,
-        kernel_regularizer: Any,
-        recurrent_regularizer: Any,
-        bias_regularizer: Any,
-        activity_regularizer: Any,
-        kernel_constraint: Any,
-        recurrent_constraint: Any,
-        bias_constraint: Any,
-        dropout: float,
-        recurrent_dropout: float,
-        return_sequences: bool,
-        return_state: bool,
-        go_backwards: bool,
-        stateful: bool,
+        activation: Any = "tanh",
+        *,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
         zero_output_for_mask: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -80,6 +85,7 @@ class Recurrent(Affine):
         self.recurrent_regularizer = recurrent_regularizer
         self.dropout = checked_rate(self.name, dropout)
         self.recurrent_dropout = checked_rate(self.name, recurrent_dropout)
+        self._generator = None if seed is None else Generator().manual_seed(seed)
         self.return_sequences = return_sequences
         self.return_state = return_state
         self.go_backwards = go_backwards
@@ -131,7 +137,7 @@ class Recurrent(Affine):
         mask = None if mask is None else mask.to(tl.bool)
         states = self._first_states(x, initial_state)
         if training and self.dropout:
-            x = x * F.dropout(tl.ones(x.shape[0], 1, x.shape[2], dtype=x.dtype, device=x.device), self.dropout)
+            x = x * kept(x, self.dropout, (x.shape[0], 1, x.shape[2]), self._generator)
         if self.go_backwards:
             x, mask = x.flip(1), None if mask is None else mask.flip(1)
         packed = Packed(x.shape[0], x.shape[1], mask)
@@ -154,10 +160,12 @@ class Recurrent(Affine):
         self, x: Tensor, states: States, mask: Tensor | None, recurrent_dropout: float
     ) -> tuple[Tensor, States]:
         gates = self._inputs(x)
-        kept = F.dropout(tl.ones_like(states[0]), recurrent_dropout) if recurrent_dropout else None
+        mask_of_state = None
+        if recurrent_dropout:
+            mask_of_state = kept(x, recurrent_dropout, states[0].shape, self._generator)
         outputs = []
         for t in range(x.shape[1]):
-            shown = states if kept is None else (states[0] * kept, *states[1:])
+            shown = states if mask_of_state is None else (states[0] * mask_of_state, *states[1:])
             new = self._step(gates[:, t], shown)
             if mask is not None:
                 counts = mask[:, t, None]
@@ -188,6 +196,10 @@ class Recurrent(Affine):
 
     reset_state = reset_states
 
+    def get_config(self) -> dict[str, Any]:
+        parameters = inspect.signature(Recurrent.__init__).parameters.values()  # the layers pass most of them on
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY} | super().get_config()
+
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         mask = previous_mask if self.return_sequences else None
         return (mask, *[None] * self.state_count) if self.return_state else mask
@@ -201,43 +213,11 @@ class Recurrent(Affine):
 class SimpleRNN(Recurrent):
     """h' = activation(x · kernel + h · recurrent_kernel + bias).
 
-    Args:    as keras.layers.SimpleRNN
+    Args:    as keras.layers.SimpleRNN, all beyond the first two by name
     Shapes:  see Recurrent; kernel (I, U), recurrent_kernel (U, U), bias (U)
     """
 
     gates = 1
-
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            units, activation, use_bias, kernel_initializer, recurrent_initializer, bias_initializer,
-            kernel_regularizer, recurrent_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
-            recurrent_constraint, bias_constraint, dropout, recurrent_dropout, return_sequences, return_state,
-            go_backwards, stateful, **kwargs,
-        )  # fmt: skip
 
     def _runs_at_once(self) -> bool:
         return self.activation in (activations.tanh, activations.relu)
@@ -250,11 +230,30 @@ class SimpleRNN(Recurrent):
         return (self.activation(gates + states[0] @ self.recurrent_kernel),)
 
 
-class LSTM(Recurrent):
+class _Gated(Recurrent):
+    """Recurrent layers with gates, which have an activation of their own."""
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "sigmoid",
+        *,
+        use_cudnn: Any = "auto",
+        **options: Any,
+    ) -> None:
+        super().__init__(units, activation, **options)
+        self.recurrent_activation = activations.get(recurrent_activation)
+
+    def _runs_at_once(self) -> bool:
+        return self.activation is activations.tanh and self.recurrent_activation is activations.sigmoid
+
+
+class LSTM(_Gated):
     """i, f, o = recurrent_activation(a), g = activation(a) of a = x · kernel + h · recurrent_kernel + bias;
     c' = f c + i g,  h' = o activation(c').
 
-    Args:    as keras.layers.LSTM; unit_forget_bias: the bias of f starts at 1
+    Args:    as keras.layers.LSTM, all beyond the first three by name; unit_forget_bias: the bias of f starts at 1
     Shapes:  see Recurrent; the states are h and c; kernel (I, 4 U), recurrent_kernel (U, 4 U), bias (4 U), their gates
              in the order i, f, g, o
     Source:  Hochreiter & Schmidhuber 1997
@@ -268,36 +267,11 @@ class LSTM(Recurrent):
         units: int,
         activation: Any = "tanh",
         recurrent_activation: Any = "sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
+        *,
         unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        seed: int | None = None,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        use_cudnn: Any = "auto",
-        **kwargs: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            units, activation, use_bias, kernel_initializer, recurrent_initializer, bias_initializer,
-            kernel_regularizer, recurrent_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
-            recurrent_constraint, bias_constraint, dropout, recurrent_dropout, return_sequences, return_state,
-            go_backwards, stateful, **kwargs,
-        )  # fmt: skip
-        self.recurrent_activation = activations.get(recurrent_activation)
+        super().__init__(units, activation, recurrent_activation, **options)
         self.unit_forget_bias = unit_forget_bias
 
     def _add_bias(self) -> Any:
@@ -306,9 +280,6 @@ class LSTM(Recurrent):
             with tl.no_grad():
                 bias[self.units : 2 * self.units] = 1.0
         return bias
-
-    def _runs_at_once(self) -> bool:
-        return self.activation is activations.tanh and self.recurrent_activation is activations.sigmoid
 
     def _all_steps(self, rows: Tensor, states: States, batch_sizes: tuple[int, ...]) -> States:
         return apply(lstm_steps, self._inputs(rows), *states, self.recurrent_kernel.mT, None, batch_sizes)
@@ -320,12 +291,12 @@ class LSTM(Recurrent):
         return self.recurrent_activation(o) * self.activation(c), c
 
 
-class GRU(Recurrent):
+class GRU(_Gated):
     """z, r = recurrent_activation(x · kernel + h · recurrent_kernel + bias) of their columns; h' = z h + (1 - z) n with
     n = activation(x · kernel + bias + r (h · recurrent_kernel + recurrent bias)), or, without reset_after,
     activation(x · kernel + bias + (r h) · recurrent_kernel).
 
-    Args:    as keras.layers.GRU
+    Args:    as keras.layers.GRU, all beyond the first three by name
     Shapes:  see Recurrent; kernel (I, 3 U), recurrent_kernel (U, 3 U), bias (2, 3 U), for inputs and states, or (3 U)
              without reset_after; their gates in the order z, r, n
     Source:  Cho et al. 2014, arXiv:1406.1078
@@ -338,36 +309,11 @@ class GRU(Recurrent):
         units: int,
         activation: Any = "tanh",
         recurrent_activation: Any = "sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        seed: int | None = None,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
+        *,
         reset_after: bool = True,
-        use_cudnn: Any = "auto",
-        **kwargs: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            units, activation, use_bias, kernel_initializer, recurrent_initializer, bias_initializer,
-            kernel_regularizer, recurrent_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
-            recurrent_constraint, bias_constraint, dropout, recurrent_dropout, return_sequences, return_state,
-            go_backwards, stateful, **kwargs,
-        )  # fmt: skip
-        self.recurrent_activation = activations.get(recurrent_activation)
+        super().__init__(units, activation, recurrent_activation, **options)
         self.reset_after = reset_after
 
     def _add_bias(self) -> Any:
@@ -384,8 +330,7 @@ class GRU(Recurrent):
         return affine(x, self.kernel, self._biases()[0])
 
     def _runs_at_once(self) -> bool:
-        usual = self.activation is activations.tanh and self.recurrent_activation is activations.sigmoid
-        return usual and self.reset_after
+        return super()._runs_at_once() and self.reset_after
 
     def _all_steps(self, rows: Tensor, states: States, batch_sizes: tuple[int, ...]) -> States:
         bias = self._biases()[1]

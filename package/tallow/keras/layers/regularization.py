@@ -28,8 +28,7 @@ class Noisy(Elementwise):
         """Zero with probability `rate`, one decision for each element of `shape`, which broadcasts to that of x."""
         if tuple(shape) == tuple(x.shape) and self._generator is None:
             return F.dropout(x, rate)
-        keep = tl.rand(*shape, generator=self._generator, dtype=x.dtype, device=x.device) >= rate
-        return x * keep.to(x.dtype) / (1 - rate)
+        return x * kept(x, rate, shape, self._generator)
 
 
 class Dropout(Noisy):
@@ -52,8 +51,6 @@ class Dropout(Noisy):
     def call(self, x: Tensor, training: bool = False) -> Tensor:
         if not training or not self.rate:
             return x
-        if self.rate == 1:
-            return x * 0
         noise = self.noise_shape or (None,) * x.ndim
         return self._drop(x, self.rate, [n if m is None else m for n, m in zip(x.shape, noise, strict=True)])
 
@@ -127,6 +124,14 @@ class ActivityRegularization(Elementwise):
 
     def call(self, x: Tensor) -> Tensor:
         return x
+
+
+def kept(like: Tensor, rate: float, shape: Sequence[int], generator: Generator | None) -> Tensor:
+    """What dropout multiplies by: 0 with probability `rate`, else 1 / (1 - rate), in the dtype of `like`."""
+    if rate == 1:
+        return tl.zeros(*shape, dtype=like.dtype, device=like.device)
+    drawn = tl.rand(*shape, generator=generator, dtype=like.dtype, device=like.device)
+    return (drawn >= rate).to(like.dtype) / (1 - rate)
 
 
 def checked_rate(layer: str, rate: Any, below: float = float("inf")) -> float:

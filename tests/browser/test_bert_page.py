@@ -246,6 +246,14 @@ def test_lines_that_cannot_be_compared(small: Reader) -> None:
     np.testing.assert_allclose(small.table(), 1, atol=1e-4)
 
 
+def test_another_model_begins_anew(small: Reader, tiny: Path) -> None:
+    small.compare("a cat", "a dog", query="cat").choose(tiny).is_ready()
+    expect(small.results).to_have_count(0)
+    expect(small.page.get_by_test_id("heatmap")).to_be_hidden()
+    small.page.get_by_test_id("query").fill("dog")
+    expect(small.status).to_contain_text("Press Compare first")
+
+
 def test_no_model_yet(page: Page, site: str) -> None:
     reader = Reader(page).open(site)
     reader.embed().fails_with("There is no model yet", "Choose one")
@@ -256,7 +264,7 @@ GARBAGE: dict[str, tuple[dict[str, bytes | None], tuple[str, ...]]] = {
     "llama": ({"config.json": b'{"architectures": ["LlamaForCausalLM"]}'}, ("is of Llama", "no vectors of texts")),
     "unknown": ({"config.json": b'{"architectures": ["Clip"]}'}, ("is of Clip",)),
     "config": ({"config.json": b"{"}, ("config.json",)),
-    "modules": ({"modules.json": b"<html>"}, ("modules.json is not valid JSON",)),
+    "modules": ({"modules.json": b"<html>"}, ("modules.json is not a JSON list",)),
     "page": ({"tokenizer.json": b"<!doctype html>"}, ("tokenizer.json is not JSON",)),
     "tokenizer": ({"tokenizer.json": b"{}"}, ("tokenizer.json is not a tokenizer.json",)),
     "weights": ({"model.safetensors": b"version https://git-lfs.github.com/spec/v1"}, ("is no safetensors file",)),

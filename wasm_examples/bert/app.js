@@ -35,6 +35,7 @@ const page = {
   query: element("query", HTMLInputElement),
   results: element("results", HTMLElement),
   heatmap: element("heatmap", HTMLCanvasElement),
+  readout: element("readout", HTMLElement),
   scale: element("scale", HTMLElement),
   least: element("least", HTMLElement),
   asTable: element("as-table", HTMLDetailsElement),
@@ -57,7 +58,7 @@ class Reader {
   /** @type {string[]}  the texts whose vectors Python has */
   #texts = [];
   #searching = false;
-  #heatmap = new Heatmap(page.heatmap, element("readout", HTMLElement));
+  #heatmap = new Heatmap(page.heatmap, page.readout);
   #figures = new Figures(element("stats", HTMLElement), ["Speed", "Each text", "Query", "Texts", "Kernels"]);
 
   constructor() {
@@ -126,6 +127,8 @@ class Reader {
     const { parameters, layers, width, limit, kernels } = info;
     this.#description = `${name}: ${(parameters / 1e6).toFixed(1)} million parameters, ${layers} layers of ${width}, texts of up to ${limit} tokens`;
     this.#texts = [];
+    page.results.replaceChildren();
+    showLikeness(false);
     this.#figures.show("Model load", `${seconds.toFixed(2)} s, ${megabytes(bytes)}`);
     this.#figures.show("Kernels", kernels);
     // On a phone the choices would keep the texts off the screen.
@@ -189,6 +192,7 @@ class Reader {
         query = page.query.value;
         if (!query.trim() || !this.#texts.length) {
           page.results.replaceChildren();
+          if (query.trim() && !this.#loading && !this.#comparing) say("Press Compare first; then the lines can be searched.");
           continue;
         }
         const texts = this.#texts;
@@ -215,9 +219,15 @@ class Reader {
   }
 }
 
+/** @param {boolean} shown */
+function showLikeness(shown) {
+  for (const part of [page.heatmap, page.scale, page.asTable]) part.hidden = !shown;
+  if (!shown) page.readout.textContent = page.readout.dataset.empty ?? "";
+}
+
 /** @param {Heatmap} heatmap @param {Similarities} similarities */
 function showSimilarities(heatmap, similarities) {
-  for (const part of [page.heatmap, page.scale, page.asTable]) part.hidden = false;
+  showLikeness(true);
   heatmap.show(similarities);
   page.least.textContent = heatmap.least.toFixed(1);
   // A hundred lines are ten thousand cells: made when they are looked at.
@@ -371,6 +381,7 @@ function listen(reader) {
 const reader = new Reader();
 listen(reader);
 showExamples(reader);
+showLikeness(false);
 isolate();
 await showPresets(reader);
 await showKept();

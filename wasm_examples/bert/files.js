@@ -11,7 +11,7 @@ import { Missing, readInto } from "../../web/source.js";
  *   has(path: string): boolean,
  *   read(path: string, signal: AbortSignal): Promise<File | null>,
  *   source(path: string): Source,
- * }} Place  `has` where it is not known before it is tried
+ * }} Place  `has` is true also where only trying will tell
  * @typedef {{ required: string[], optional: string[] }} Wanted
  */
 

@@ -28,7 +28,8 @@ export class Heatmap {
     this.#readout = readout;
     canvas.addEventListener("pointermove", (event) => this.#point(event));
     canvas.addEventListener("pointerdown", (event) => this.#point(event));
-    canvas.addEventListener("pointerleave", () => this.#select(null));
+    // A finger leaves as soon as it is lifted: what it has touched is then to be read.
+    canvas.addEventListener("pointerleave", ({ pointerType }) => pointerType === "mouse" && this.#select(null));
     canvas.addEventListener("blur", () => this.#select(null));
     canvas.addEventListener("keydown", (event) => this.#move(event));
     redrawn(canvas, () => this.draw());
@@ -66,7 +67,7 @@ export class Heatmap {
         context.fillStyle = share < DARK ? ink : onHigh;
         context.font = `500 12px ${color("--mono")}`;
         context.textAlign = "center";
-        context.fillText(value.toFixed(2), x + cell / 2, y + cell / 2);
+        context.fillText(value.toFixed(2).replace("-0.00", "0.00"), x + cell / 2, y + cell / 2);
       }
       if (cell < ROOM_FOR_NUMBER) continue;
       context.fillStyle = muted;
@@ -127,8 +128,14 @@ export class Heatmap {
 
 /** The same in cells of text. @param {HTMLTableElement} table @param {Similarities} similarities */
 export function fillTable(table, { texts, values }) {
-  const cell = (/** @type {"td" | "th"} */ kind, /** @type {string} */ text) => {
-    const made = document.createElement(kind);
+  const cell = (/** @type {string} */ text) => {
+    const made = document.createElement("td");
+    made.textContent = text;
+    return made;
+  };
+  const heading = (/** @type {"col" | "row"} */ scope, /** @type {string} */ text) => {
+    const made = document.createElement("th");
+    made.scope = scope;
     made.textContent = text;
     return made;
   };
@@ -137,12 +144,12 @@ export function fillTable(table, { texts, values }) {
     made.append(...cells);
     return made;
   };
-  const head = texts.map((_, i) => cell("th", String(i + 1)));
+  const head = texts.map((_, i) => heading("col", String(i + 1)));
   const rows = texts.map((text, i) => {
     const found = [...values.subarray(i * texts.length, (i + 1) * texts.length)];
-    return row(cell("th", `${i + 1}: ${text}`), ...found.map((value) => cell("td", value.toFixed(4))));
+    return row(heading("row", `${i + 1}: ${text}`), ...found.map((value) => cell(value.toFixed(4))));
   });
-  table.replaceChildren(row(cell("th", "Text"), ...head), ...rows);
+  table.replaceChildren(row(heading("col", "Text"), ...head), ...rows);
 }
 
 /** As much of a text as there is room for. @param {CanvasRenderingContext2D} context @param {string} text @param {number} room */

@@ -17,6 +17,7 @@ import tallow as tl
 from tallow import keras
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, MissingNameError, ShapeError
 from tallow.keras import layers
+from tallow.keras.naming import unique_among
 
 
 @pytest.fixture(autouse=True)
@@ -460,3 +461,7 @@ def test_names_of_the_package() -> None:
     assert {"Model", "Sequential", "layers", "Input", "losses", "utils"} <= set(dir(keras))
     with pytest.raises(AttributeError, match="no attribute 'Modle'"):
         _ = keras.Modle
+
+
+def test_names_that_repeat_are_numbered() -> None:
+    assert unique_among(["a", "b", "a", "a_1", "a", "b"]) == ["a", "b", "a_1", "a_1_1", "a_2", "b_1"]

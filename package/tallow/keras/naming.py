@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 
 _used: Counter[str] = Counter()
 
 
+@functools.cache
 def snake_case(name: str) -> str:
     """ "MaxPooling2D" -> "max_pooling2d" """
     name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
@@ -23,16 +25,15 @@ def automatic_name(base: str) -> str:
 
 def unique_among(names: list[str]) -> list[str]:
     """The same names, those that repeat with _1, _2, ... behind."""
-    taken: set[str] = set()
-    result = []
+    taken: dict[str, None] = {}  # in order
+    counts: Counter[str] = Counter()
     for name in names:
-        free, count = name, 0
+        free = name
         while free in taken:
-            count += 1
-            free = f"{name}_{count}"
-        taken.add(free)
-        result.append(free)
-    return result
+            counts[name] += 1
+            free = f"{name}_{counts[name]}"
+        taken[free] = None
+    return list(taken)
 
 
 def clear_session(free_memory: bool = True) -> None:

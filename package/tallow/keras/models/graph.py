@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -37,8 +38,8 @@ class Graph:
         self.inputs, self.outputs = _checked(inputs, "inputs"), _checked(outputs, "outputs")
         self.nodes, found_at = _walk(self.outputs, set(self.inputs))
         self.layers = _by_depth(self.nodes, found_at, self.inputs)
-        names = [layer.name for layer in self.layers]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
+        names = Counter(layer.name for layer in self.layers)
+        if twice := sorted(name for name, count in names.items() if count > 1):
             raise ArgumentError(f"two layers are named {twice[0]!r}", mend="give each layer a name of its own")
         self._steps = _steps(self.nodes, self.outputs)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Train the small language model that comes with tallow, with tallow, on stories told by a grammar.
 
-    scripts/train_stories.py                  train from the start; about an hour on one core
+    scripts/train_stories.py                  train from the start; about half an hour on one core
     scripts/train_stories.py --resume         go on after Ctrl-C, from the last checkpoint, to the same weights
     scripts/train_stories.py --evaluate       only score the model in --out on held-out stories
     scripts/train_stories.py --tell 3         only print stories of the grammar
@@ -29,7 +29,7 @@ from stories.settings import Settings  # noqa: E402
 from stories.training import Training, export  # noqa: E402
 
 import tallow as tl  # noqa: E402 the paths above come first
-from tallow.errors import TallowError  # noqa: E402
+from tallow.errors import MissingPackageError, TallowError  # noqa: E402
 from tallow.models.llama import Llama  # noqa: E402
 
 PACKAGED = ROOT / "package" / "tallow" / "models" / "stories"
@@ -76,7 +76,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _train(arguments: argparse.Namespace, settings: Settings) -> None:
-    from tqdm import tqdm  # the extra `train`
+    try:
+        from tqdm import tqdm
+    except ImportError as error:
+        raise MissingPackageError("tqdm", "the progress bar", "train") from error
 
     print(f"telling {settings.stories} stories", file=sys.stderr)
     corpus = Corpus.make(settings)

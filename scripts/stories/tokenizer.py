@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tallow.errors import MissingPackageError
 from tallow.io.atomic import atomic_write
 
 SPECIAL = ("<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)))
@@ -20,7 +21,10 @@ PIECE = f"{SPACE}?[A-Za-z]+|{SPACE}?[^A-Za-z{SPACE}]|{SPACE}"
 
 def train(stories: Sequence[str], vocab_size: int) -> Any:
     """A `tokenizers.Tokenizer` of `vocab_size` pieces, bytes and marks included."""
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers  # the extra `train`
+    try:
+        from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+    except ImportError as error:
+        raise MissingPackageError("tokenizers", "learning a vocabulary", "train") from error
 
     model = models.BPE(unk_token="<unk>", byte_fallback=True)
     tokenizer = Tokenizer(model)

@@ -12,6 +12,7 @@ import tallow as tl
 from tallow import keras
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tallow.keras import layers
+from tallow.keras.layers import normalization
 
 
 @pytest.fixture(autouse=True)
@@ -241,6 +242,19 @@ def test_all_steps_at_once_are_the_steps_one_by_one(name: str, options: dict[str
         layer.build(x.shape)
         layer.set_weights([normal(*w.shape, seed=i) for i, w in enumerate(layer.weights)])
     np.testing.assert_allclose(numbers(at_once(x)), numbers(one_by_one(x)), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [-1, 1, None])
+def test_normalization_adapts_part_by_part(axis: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(normalization, "AT_ONCE", 50)  # two rows and a half
+    x = np.random.default_rng(0).integers(0, 256, (7, 5, 4), np.uint8)
+    layer = layers.Normalization(axis=axis)
+    layer.adapt(x)
+    kept = {-1: (0, 1), 1: (0, 2), None: (0, 1, 2)}[axis]
+    np.testing.assert_allclose(layer.mean.numpy(), x.mean(axis=kept), rtol=1e-6)
+    np.testing.assert_allclose(layer.variance.numpy(), x.var(axis=kept), rtol=1e-6)
+    with pytest.raises(ArgumentError, match="no sample"):
+        layer.adapt(x[:0])
 
 
 def test_normalization_adapts() -> None:

@@ -20,6 +20,8 @@ from tallow.nn import functional as F
 from tallow.ops.channel_normalization import batch_norm_in_training
 from tallow.tensor import Tensor
 
+AT_ONCE = 2**20  # elements that `adapt` holds as float64: the data may be bytes that fill the memory
+
 
 class _Normalization(Elementwise):
     """What they share: a scale gamma and a shift beta."""
@@ -317,15 +319,22 @@ class Normalization(Elementwise):
         """Take the mean and the variance of an array."""
         if self.known is not None:
             raise ArgumentError(f"{self.name}: adapt: mean and variance were given already")
-        x = np.asarray(data, np.float64)
+        x = np.asarray(data)
+        if not x.size:
+            raise ArgumentError(f"{self.name}: adapt: the data has no sample: its shape is {x.shape}")
         if x.ndim == 1 and self.axis is not None:
             x = x[:, None]
         if not self.built:
             self.build((None, *x.shape[1:]))
         axes = tuple(axis for axis in range(x.ndim) if self.axis is None or axis != self.axis % x.ndim)
-        self.mean.assign(x.mean(axis=axes).astype(np.float32))
-        self.variance.assign(x.var(axis=axes).astype(np.float32))
-        self.count.assign(math.prod(x.shape) // self.mean.numel())
+        count = math.prod(x.shape) // self.mean.numel()
+        mean = x.mean(axis=axes, dtype=np.float64, keepdims=True)
+        rows = max(1, AT_ONCE // math.prod(x.shape[1:]))
+        parts = (x[start : start + rows] - mean for start in range(0, len(x), rows))
+        variance = sum(np.square(part).sum(axis=axes) for part in parts) / count
+        self.mean.assign(mean.reshape(variance.shape))
+        self.variance.assign(variance)
+        self.count.assign(count)
 
     def call(self, x: Tensor) -> Tensor:
         x = x.to(self._dtype)

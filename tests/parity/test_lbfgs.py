@@ -69,7 +69,8 @@ def test_float32_ends_as_low(options: dict[str, Any]) -> None:
         for _ in range(30):
             run.optimizer.step(run.loss)
     assert mine.w.dtype is tl.float32
-    np.testing.assert_allclose(mine.loss().item(), theirs.loss().item(), rtol=1e-6)
+    # Options that have not converged by then end where rounding took them, which the threads of BLAS change.
+    np.testing.assert_allclose(mine.loss().item(), theirs.loss().item(), rtol=1e-5)
 
 
 def test_rosenbrock_with_line_search() -> None:

@@ -1,0 +1,303 @@
+"""What was said within thirty seconds: Whisper's decoder, led by rules, one token after the other.
+
+Letters: A sounds, B rows, V vocabulary; the rows of one sound, its beams or samples, stand after each other.
+
+Source:  Radford et al. 2022, arXiv:2212.04356, section 4.5; https://github.com/openai/whisper, `decoding.py`
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tallow import devices
+from tallow.autograd.modes import no_grad
+from tallow.creation import as_tensor
+from tallow.errors import ArgumentError
+from tallow.models.causal_lm import to_host
+from tallow.models.whisper.model import Heard, Whisper
+from tallow.models.whisper.rules import NON_SPEECH, Rule, SuppressBlank, SuppressTokens, TimestampRules
+from tallow.models.whisper.search import BeamSearch, Choice, Floats, Rows, Sampling, log_softmax
+from tallow.nn.cache import KVCache
+from tallow.tensor import Tensor, wrap
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingOptions:
+    """How a text is chosen.
+
+    Attributes:
+        task: "transcribe", or "translate" to English.
+        language: a code or an English name; found out if None.
+        temperature: 0 takes the likeliest token, more draws.
+        sample_len: the most tokens of a text; None means half of what the decoder reads.
+        best_of: how many texts are drawn, of which the likeliest counts; only with a temperature.
+        beam_size: how many texts are gone on with at once; only without one.
+        patience: how many texts must have ended before the search does, in beam sizes (Kasai et al. 2022,
+            arXiv:2204.05424); None means 1.
+        length_penalty: texts are compared by log-probability / ((5 + length) / 6)^penalty (Wu et al. 2016,
+            arXiv:1609.08144, eq. 14), from 0 to 1; None means log-probability / length.
+        prompt: what was said before, text or ids.
+        prefix: what the text begins with, text or ids.
+        suppress_tokens: ids that are never chosen; -1 stands for all that is no speech. None or none of them allows
+            special tokens, too.
+        suppress_blank: a text may not be empty.
+        without_timestamps: text only.
+        max_initial_timestamp: the latest that the first words may begin, in seconds; None means any time.
+        seed: of what a temperature draws; None means another one each time.
+
+    Raises:  ArgumentError for what does not go together
+    """
+
+    task: str = "transcribe"
+    language: str | None = None
+    temperature: float = 0.0
+    sample_len: int | None = None
+    best_of: int | None = None
+    beam_size: int | None = None
+    patience: float | None = None
+    length_penalty: float | None = None
+    prompt: str | Sequence[int] | None = None
+    prefix: str | Sequence[int] | None = None
+    suppress_tokens: Iterable[int] | None = (NON_SPEECH,)
+    suppress_blank: bool = True
+    without_timestamps: bool = False
+    max_initial_timestamp: float | None = 1.0
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.beam_size is not None and (self.best_of is not None or self.temperature):
+            raise ArgumentError("beam_size with best_of or a temperature", mend="search with beams, or draw")
+        if self.best_of is not None and not self.temperature:
+            raise ArgumentError("best_of without a temperature", mend="all texts would be the same")
+        if self.patience is not None and (self.beam_size is None or round(self.beam_size * self.patience) < 1):
+            raise ArgumentError(f"patience={self.patience} with beam_size={self.beam_size}", mend="pass beam_size, too")
+        if self.length_penalty is not None and not 0 <= self.length_penalty <= 1:
+            raise ArgumentError(f"length_penalty={self.length_penalty}", mend="from 0 to 1")
+        for name in ("sample_len", "best_of", "beam_size"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ArgumentError(f"{name}={value}", mend="1 or more")
+        if not 0 <= self.temperature < math.inf:
+            raise ArgumentError(f"temperature={self.temperature}", mend="0 or more")
+
+    @property
+    def group(self) -> int:
+        """How many texts of one sound are made at once."""
+        return self.beam_size or self.best_of or 1
+
+
+@dataclass(frozen=True)
+class DecodingResult:
+    """A text, and how sure the model is of it.
+
+    Attributes:
+        audio_features: the encoded sound, (S, D).
+        language: its code.
+        tokens: ids, with times, without what comes before and after the text.
+        avg_logprob: of a token, natural logarithm.
+        no_speech_prob: that nobody speaks.
+        compression_ratio: the text's bytes by those zlib makes of it; high where it repeats itself.
+    """
+
+    audio_features: Tensor
+    language: str
+    tokens: list[int]
+    text: str
+    avg_logprob: float
+    no_speech_prob: float
+    temperature: float
+    compression_ratio: float
+
+
+def decode(
+    model: Whisper, mel: Tensor | Floats, options: DecodingOptions | None = None, **changes: Any
+) -> DecodingResult | list[DecodingResult]:
+    """The text of one spectrogram, or the texts of several at once.
+
+    Args:
+        mel: spectrograms, or sounds that are encoded already.
+        options, changes: DecodingOptions, and what is to be otherwise in them.
+
+    Shapes:  mel (M, 2 S) or (S, D) -> one; (A, M, 2 S) or (A, S, D) -> a list
+    Raises:  ArgumentError for options that do not go together, or that the model does not know; ShapeError
+    """
+    options = replace(options or DecodingOptions(), **changes)
+    single = mel.ndim == 2
+    with no_grad():
+        audio_ASD = encode(model, mel[None] if single else mel)
+    results = decode_batch(model, audio_ASD, options)
+    return results[0] if single else results
+
+
+def decode_batch(model: Whisper, audio_ASD: Tensor, options: DecodingOptions) -> list[DecodingResult]:
+    """The texts of encoded sounds, all at once."""
+    with no_grad():
+        return _Decoding(model, options, audio_ASD).run()
+
+
+def encode(model: Whisper, mel: Tensor | Floats) -> Tensor:
+    """Encoded sounds (A, S, D) of spectrograms; those that are encoded already stay as they are."""
+    given = as_tensor(mel, device=model.decoder.embed_tokens.weight.device)
+    if tuple(given.shape[-2:]) == (model.config.max_source_positions, model.config.d_model):
+        return given
+    return model.encoder(given)
+
+
+def detect_language(model: Whisper, mel: Tensor | Floats) -> list[dict[str, float]]:
+    """How likely each language is, by its code, for each of the sounds.
+
+    Shapes:  mel (A, M, 2 S) or (A, S, D)
+    Raises:  ArgumentError for a model of English only
+    """
+    tokenizer = model.tokenizer
+    if not tokenizer.is_multilingual:
+        raise ArgumentError("the model knows English only, so it cannot tell languages", mend='pass language="en"')
+    with no_grad():
+        audio_ASD = encode(model, mel)
+        steps = _Steps(model, audio_ASD)
+        logits_AV = steps.start([[tokenizer.sot]] * audio_ASD.shape[0])[:, 0]
+    probabilities = np.exp(log_softmax(logits_AV[:, tokenizer.language_tokens]))
+    return [dict(zip(tokenizer.languages, map(float, row), strict=True)) for row in probabilities]
+
+
+def compression_ratio(text: str) -> float:
+    raw = text.encode()
+    return len(raw) / len(zlib.compress(raw))
+
+
+class _Steps:
+    """The decoder, one step at a time, with what it keeps."""
+
+    def __init__(self, model: Whisper, audio_ASD: Tensor) -> None:
+        self._model = model
+        self._heard: Heard = model.decoder.listen(audio_ASD)
+        self._cache: KVCache = model.new_cache(audio_ASD.shape[0])
+
+    def start(self, rows: Rows) -> Floats:
+        """Logits (A, T, V) of all positions of what the texts start with."""
+        return to_host(self._model.logits(self._read(rows)).array)
+
+    def fan_out(self, group: int) -> None:
+        """Go on with so many rows for each sound."""
+        self._cache.select([row for row in range(self._cache.batch) for _ in range(group)])
+
+    def go_on(self, rows: Rows) -> Floats:
+        """Logits (B, V) of what follows each row's last token."""
+        return to_host(self._model.logits(self._read([row[-1:] for row in rows])[:, -1]).array)
+
+    def select(self, sources: Sequence[int]) -> None:
+        self._cache.select(sources)
+
+    def _read(self, rows: Rows) -> Tensor:
+        device = self._model.decoder.embed_tokens.weight.device
+        tokens = wrap(devices.move(np.array(rows, np.int64), device))
+        return self._model.decoder(tokens, self._heard, self._cache)
+
+
+class _Decoding:
+    """One call of `decode`."""
+
+    def __init__(self, model: Whisper, options: DecodingOptions, audio_ASD: Tensor) -> None:
+        self.tokenizer = model.tokenizer
+        self.options = options
+        self.audio_ASD = audio_ASD
+        self.languages = self._languages(model)
+        self.limit = model.config.max_target_positions
+        self.sample_len = options.sample_len or self.limit // 2
+        self.begin, self.prompts = self._initial_tokens()
+        self.steps = _Steps(model, audio_ASD)
+        self.rules = self._rules()
+        self.choice: Choice = (
+            BeamSearch(options.beam_size, options.patience, self.tokenizer.eot, self.steps.select)
+            if options.beam_size is not None
+            else Sampling(options.temperature, self.tokenizer.eot, np.random.default_rng(options.seed))
+        )
+
+    def _languages(self, model: Whisper) -> list[str]:
+        if self.options.language is not None:
+            return [self.options.language] * self.audio_ASD.shape[0]
+        if not self.tokenizer.is_multilingual:
+            return ["en"] * self.audio_ASD.shape[0]
+        return [max(each, key=lambda code: each[code]) for each in detect_language(model, self.audio_ASD)]
+
+    def _initial_tokens(self) -> tuple[int, Rows]:
+        """How many tokens there are before the text, and they, for each sound."""
+        tokenizer, options = self.tokenizer, self.options
+        before, after = self._ids(options.prompt), self._ids(options.prefix)
+        if before:
+            before = [tokenizer.sot_prev, *before[-(self.limit // 2 - 1) :]]
+        if self.limit // 2 > self.sample_len:
+            after = after[-(self.limit // 2 - self.sample_len) :]
+        if options.without_timestamps:
+            after = [tokenizer.no_timestamps, *after]
+        starts = [tokenizer.sot_sequence(language, options.task) for language in self.languages]
+        self.sot_at = len(before)
+        rows = [[*before, *start, *after] for start in starts]
+        if len(rows[0]) >= self.limit:
+            raise ArgumentError(
+                f"prompt and prefix are {len(rows[0])} tokens; the model reads {self.limit}", mend="shorten them"
+            )
+        return len(rows[0]), rows
+
+    def _ids(self, given: str | Sequence[int] | None) -> list[int]:
+        return self.tokenizer.encode(" " + given.strip()) if isinstance(given, str) else list(given or ())
+
+    def _rules(self) -> list[Rule]:
+        tokenizer, options = self.tokenizer, self.options
+        rules: list[Rule] = []
+        if options.suppress_blank:
+            rules.append(SuppressBlank(tokenizer, self.begin))
+        if suppressed := list(options.suppress_tokens or ()):
+            rules.append(SuppressTokens(tokenizer, suppressed))
+        if not options.without_timestamps:
+            rules.append(TimestampRules(tokenizer, self.begin, options.max_initial_timestamp))
+        return rules
+
+    def run(self) -> list[DecodingResult]:
+        group = self.options.group
+        logits_ATV = self.steps.start(self.prompts)
+        silence = np.exp(log_softmax(logits_ATV[:, self.sot_at]))[:, self.tokenizer.no_speech]
+        self.steps.fan_out(group)
+        rows = [list(row) for row in self.prompts for _ in range(group)]
+        logits_BV = np.repeat(logits_ATV[:, -1], group, axis=0)
+        sums = np.zeros(len(rows), np.float32)
+        for step in range(self.sample_len):
+            if step:
+                logits_BV = self.steps.go_on(rows)
+            for rule in self.rules:
+                rule(logits_BV, rows)
+            rows, completed = self.choice.update(rows, logits_BV, sums)
+            if completed or len(rows[0]) > self.limit:
+                break
+        finals = self.choice.finish(rows, sums, group)
+        return [self._result(i, candidates, float(silence[i])) for i, candidates in enumerate(finals)]
+
+    def _result(self, sound: int, candidates: list[tuple[list[int], float]], silence: float) -> DecodingResult:
+        """The best of the candidates: texts with what comes before them, and their log-probabilities."""
+        texts = [(self._text(row), logprob) for row, logprob in candidates]
+        tokens, logprob = max(texts, key=lambda text: text[1] / self._penalty(len(text[0])))
+        text = self.tokenizer.decode(tokens).strip()
+        return DecodingResult(
+            audio_features=self.audio_ASD[sound],
+            language=self.languages[sound],
+            tokens=tokens,
+            text=text,
+            avg_logprob=logprob / (len(tokens) + 1),
+            no_speech_prob=silence,
+            temperature=self.options.temperature,
+            compression_ratio=compression_ratio(text),
+        )
+
+    def _text(self, row: list[int]) -> list[int]:
+        tokens = row[self.begin :]
+        return tokens[: tokens.index(self.tokenizer.eot)] if self.tokenizer.eot in tokens else tokens
+
+    def _penalty(self, length: int) -> float:
+        penalty = self.options.length_penalty
+        return max(length, 1) if penalty is None else ((5 + length) / 6) ** penalty

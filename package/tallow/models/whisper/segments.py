@@ -1,0 +1,108 @@
+"""A window's tokens in segments, by the times among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tallow.audio.mel import FRAMES_PER_SECOND
+from tallow.models.whisper.decoding import DecodingResult
+from tallow.models.whisper.timing import Word
+from tallow.text.whisper import SECONDS_PER_TIMESTAMP, WhisperTokenizer
+
+FRAMES_PER_TIMESTAMP = round(FRAMES_PER_SECOND * SECONDS_PER_TIMESTAMP)
+
+
+@dataclass
+class Segment:
+    """Some words that were said one after the other.
+
+    Attributes:
+        id: its number in the sound.
+        seek: the frame that its window starts at, 10 ms each.
+        start, end: seconds in the sound.
+        tokens: ids, with times.
+        temperature, avg_logprob, compression_ratio, no_speech_prob: of its window, as in `DecodingResult`.
+        words: None without times of words.
+    """
+
+    id: int
+    seek: int
+    start: float
+    end: float
+    text: str
+    tokens: list[int]
+    temperature: float
+    avg_logprob: float
+    compression_ratio: float
+    no_speech_prob: float
+    words: list[Word] | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A window in the sound: frames, and the same in seconds."""
+
+    seek: int
+    size: int
+    offset_s: float
+    end_s: float
+    content_frames: int
+
+    @property
+    def content_s(self) -> float:
+        return self.content_frames / FRAMES_PER_SECOND
+
+
+@dataclass(frozen=True)
+class Split:
+    """A window's segments, and where its unfinished end begins.
+
+    Attributes:
+        seek: the frame to go on at.
+        ended: nothing is said behind the last segment.
+    """
+
+    segments: list[Segment]
+    seek: int
+    ended: bool
+
+
+def split(result: DecodingResult, place: Place, tokenizer: WhisperTokenizer) -> Split:
+    """The segments of a window. Two times in a row are the end of one and the start of the next; what comes behind the
+    last such pair is heard again in the next window, unless a time ends it."""
+    begin, tokens = tokenizer.timestamp_begin, result.tokens
+    is_time = [token >= begin for token in tokens]
+    ended = is_time[-2:] == [False, True]
+    cuts = [i for i in range(1, len(tokens)) if is_time[i - 1] and is_time[i]]
+    if not cuts:
+        times = [token - begin for token in tokens if token >= begin]
+        length_s = times[-1] * SECONDS_PER_TIMESTAMP if times and times[-1] else place.size / FRAMES_PER_SECOND
+        whole = _segment(tokens, place.offset_s, place.offset_s + length_s, result, place, tokenizer)
+        return Split([whole], place.seek + place.size, ended)
+    if ended:
+        cuts.append(len(tokens))
+    segments = []
+    for first, last in zip([0, *cuts], cuts, strict=False):
+        part = tokens[first:last]
+        start, end = (place.offset_s + (token - begin) * SECONDS_PER_TIMESTAMP for token in (part[0], part[-1]))
+        segments.append(_segment(part, start, end, result, place, tokenizer))
+    seek = place.size if ended else (tokens[cuts[-1] - 1] - begin) * FRAMES_PER_TIMESTAMP
+    return Split(segments, place.seek + seek, ended)
+
+
+def _segment(
+    tokens: Sequence[int], start: float, end: float, result: DecodingResult, place: Place, tokenizer: WhisperTokenizer
+) -> Segment:
+    return Segment(
+        id=0,
+        seek=place.seek,
+        start=start,
+        end=end,
+        text=tokenizer.decode([token for token in tokens if token < tokenizer.eot]),
+        tokens=list(tokens),
+        temperature=result.temperature,
+        avg_logprob=result.avg_logprob,
+        compression_ratio=result.compression_ratio,
+        no_speech_prob=result.no_speech_prob,
+    )

@@ -1,0 +1,318 @@
+"""Texts of sounds of any length: window after window of thirty seconds, each from where the last one ended.
+
+Source:  Radford et al. 2022, arXiv:2212.04356, sections 3.8 and 4.5; https://github.com/openai/whisper, `transcribe.py`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow.audio.mel import FRAMES_PER_SECOND, MelWindows
+from tallow.audio.sound import Sound
+from tallow.autograd.modes import no_grad
+from tallow.errors import ArgumentError
+from tallow.models.whisper.decoding import DecodingOptions, DecodingResult, decode_batch, detect_language, encode
+from tallow.models.whisper.model import Whisper
+from tallow.models.whisper.segments import Place, Segment, Split, split
+from tallow.models.whisper.timing import APPENDED, PREPENDED, align
+from tallow.models.whisper.words import add_words, skip_hallucinations, spoken_until
+from tallow.tensor import Tensor
+from tallow.text.languages import language_code
+
+BOLD = 0.5  # texts of higher temperatures are no context for the next window
+
+Audio = str | PathLike[str] | bytes | Sound | Tensor | npt.NDArray[np.float32] | Iterable[npt.NDArray[np.float32]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranscribeOptions:
+    """How windows become a text.
+
+    Attributes:
+        temperature: of the first try, and of those that follow while a text repeats itself or is unlikely.
+        compression_ratio_threshold: a text repeats itself above it; None means never.
+        logprob_threshold: a text is unlikely whose tokens' mean log-probability is below it; None means never.
+        no_speech_threshold: a window is silent if this is less than the probability of it, and the text is unlikely.
+        condition_on_previous_text: a window's text is the context of the next one.
+        initial_prompt: context of the first window, such as names that will be said.
+        carry_initial_prompt: it is context of all windows.
+        word_timestamps: tell when each word was said.
+        prepend_punctuations, append_punctuations: marks that belong to the next, or the last, word.
+        clip_timestamps: start, end, start, end, ... of the parts that count, in seconds; the last end may be left out.
+        hallucination_silence_threshold: leave out unlikely segments in silences of so many seconds; with
+            word_timestamps.
+    """
+
+    temperature: float | Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    compression_ratio_threshold: float | None = 2.4
+    logprob_threshold: float | None = -1.0
+    no_speech_threshold: float | None = 0.6
+    condition_on_previous_text: bool = True
+    initial_prompt: str | None = None
+    carry_initial_prompt: bool = False
+    word_timestamps: bool = False
+    prepend_punctuations: str = PREPENDED
+    append_punctuations: str = APPENDED
+    clip_timestamps: Sequence[float] = (0.0,)
+    hallucination_silence_threshold: float | None = None
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What was said.
+
+    Attributes:
+        language: its code.
+        duration_s: of the sound.
+    """
+
+    text: str
+    segments: list[Segment]
+    language: str
+    duration_s: float
+
+
+def transcribe(model: Whisper, audio: Audio, **options: Any) -> Transcript:
+    """The text of a sound.
+
+    Args:
+        audio: a file, its bytes, or samples at 16 kHz, (N,).
+        options: of `TranscribeOptions`, and of `DecodingOptions` but for the prompt.
+
+    Raises:  ArgumentError for options that do not go together, or that the model does not know; as `Sound`
+
+    Example:
+        transcribe(model, "talk.mp3", language="de", word_timestamps=True).segments
+    """
+    run = Transcription(model, audio, **options)
+    for _ in run:
+        pass
+    return run.transcript()
+
+
+class Transcription:
+    """A transcription that is going on: iterating yields segments as they are decided.
+
+    Args:  as `transcribe`
+
+    Attributes:
+        language: the code of what is spoken.
+        duration_s, position_s: of the sound, and how much of it has been heard.
+
+    Example:
+        run = Transcription(model, "talk.mp3")
+        for segment in run:
+            print(f"{run.position_s / run.duration_s:4.0%} {segment.text}")
+    """
+
+    def __init__(self, model: Whisper, audio: Audio, **options: Any) -> None:
+        own = {each.name for each in fields(TranscribeOptions)}
+        self.options = TranscribeOptions(**{name: value for name, value in options.items() if name in own})
+        self._decoding = {name: value for name, value in options.items() if name not in own}
+        _check_names(self._decoding)
+        for temperature in (0.0, 1.0):  # whatever is wrong is said before all the work
+            DecodingOptions(**_for_temperature(self._decoding, temperature))
+        if self.options.hallucination_silence_threshold is not None and not self.options.word_timestamps:
+            raise ArgumentError("hallucination_silence_threshold without word_timestamps", mend="pass both")
+        self.model = model
+        self.tokenizer = model.tokenizer
+        self._window = 2 * model.config.max_source_positions
+        self._mel = MelWindows(_blocks(audio), model.config.num_mel_bins)
+        self.duration_s = self._mel.frames / FRAMES_PER_SECOND
+        self.position_s = 0.0
+        self._clips = _clips(self.options.clip_timestamps, self._mel.frames)
+        self.language = self._find_language()
+        self._decoding["language"] = self.language
+        self.segments: list[Segment] = []
+        self._spoken_until_s = 0.0
+        prompt = self.options.initial_prompt
+        self._context = _Context(
+            initial=[] if prompt is None else self.tokenizer.encode(" " + prompt.strip()),
+            room=model.config.max_target_positions // 2 - 1,
+            carry=self.options.carry_initial_prompt,
+        )
+
+    def __iter__(self) -> Iterator[Segment]:
+        for seek, end in self._clips:
+            while seek < end:
+                place = self._place(seek, end)
+                seek, segments = self._hear(place)
+                if seek <= place.seek:  # by the times of words; the same would be heard again, without end
+                    seek = place.seek + place.size
+                self.position_s = min(seek, self._mel.frames) / FRAMES_PER_SECOND
+                yield from segments
+
+    def transcript(self) -> Transcript:
+        """What has been heard so far."""
+        text = self.tokenizer.decode([token for segment in self.segments for token in segment.tokens])
+        return Transcript(text, self.segments, self.language, self.duration_s)
+
+    def _find_language(self) -> str:
+        if self._decoding.get("language") is not None:
+            return language_code(self._decoding["language"])
+        if not self.tokenizer.is_multilingual:
+            return "en"
+        (found,) = detect_language(self.model, self._mel.window(0, self._window)[None])
+        return max(found, key=lambda code: found[code])
+
+    def _place(self, seek: int, end: int) -> Place:
+        size = min(self._window, self._mel.frames - seek, end - seek)
+        return Place(seek, size, seek / FRAMES_PER_SECOND, (seek + self._window) / FRAMES_PER_SECOND, self._mel.frames)
+
+    def _hear(self, place: Place) -> tuple[int, list[Segment]]:
+        """Where to go on, and the segments of a window."""
+        mel = np.zeros((self.model.config.num_mel_bins, self._window), np.float32)
+        mel[:, : place.size] = self._mel.window(place.seek, place.size)
+        with no_grad():
+            audio_SD = encode(self.model, mel[None])[0]
+        result = self._decode(audio_SD)
+        if self._is_silent(result):
+            return place.seek + place.size, []
+        found = split(result, place, self.tokenizer)
+        seek, counts = found.seek, True
+        if self.options.word_timestamps:
+            seek, counts = self._time_words(found, place, audio_SD)
+        if not counts:
+            return seek, []
+        for segment in found.segments:
+            if segment.start == segment.end or not segment.text.strip():
+                segment.text, segment.tokens = "", []
+                segment.words = None if segment.words is None else []
+            segment.id = len(self.segments)
+            self.segments.append(segment)
+        self._context.add(found.segments)
+        if not self.options.condition_on_previous_text or result.temperature > BOLD:
+            self._context.forget()
+        return seek, found.segments
+
+    def _decode(self, audio_SD: Tensor) -> DecodingResult:
+        """The text of the first temperature that gives a good one, or else of the last."""
+        given = self.options.temperature
+        prompt = self._context.prompt()
+        for temperature in [given] if isinstance(given, int | float) else given:
+            options = DecodingOptions(**_for_temperature(self._decoding, temperature), prompt=prompt)
+            (result,) = decode_batch(self.model, audio_SD[None], options)
+            if not self._is_bad(result):
+                break
+        return result
+
+    def _is_bad(self, result: DecodingResult) -> bool:
+        options = self.options
+        ratio, silence = options.compression_ratio_threshold, options.no_speech_threshold
+        if self._is_unlikely(result):
+            return silence is None or result.no_speech_prob <= silence
+        return ratio is not None and result.compression_ratio > ratio
+
+    def _is_unlikely(self, result: DecodingResult) -> bool:
+        threshold = self.options.logprob_threshold
+        return threshold is not None and result.avg_logprob < threshold
+
+    def _is_silent(self, result: DecodingResult) -> bool:
+        silence, threshold = self.options.no_speech_threshold, self.options.logprob_threshold
+        likely = threshold is not None and result.avg_logprob > threshold
+        return silence is not None and result.no_speech_prob > silence and not likely
+
+    def _time_words(self, found: Split, place: Place, audio_SD: Tensor) -> tuple[int, bool]:
+        """Tell when words were said; where to go on by that, and whether the window counts."""
+        options, segments = self.options, found.segments
+        texts = [[token for token in segment.tokens if token < self.tokenizer.eot] for segment in segments]
+        words = align(
+            self.model,
+            audio_SD,
+            [token for text in texts for token in text],
+            place.size // 2,
+            language=self.language,
+            task=self._decoding.get("task", "transcribe"),
+        )
+        add_words(
+            segments,
+            [len(text) for text in texts],
+            words,
+            offset_s=place.offset_s,
+            spoken_until_s=self._spoken_until_s,
+            prepended=options.prepend_punctuations,
+            appended=options.append_punctuations,
+        )
+        seek, counts = found.seek, True
+        last_end = spoken_until(segments)
+        if not found.ended and last_end is not None and last_end > place.offset_s:
+            seek = round(last_end * FRAMES_PER_SECOND)
+        threshold = options.hallucination_silence_threshold
+        if threshold is not None:
+            seek, counts = skip_hallucinations(
+                segments, place, seek, threshold, self._spoken_until_s, ended=found.ended
+            )
+        last_end = spoken_until(segments)
+        if counts and last_end is not None:
+            self._spoken_until_s = last_end
+        return seek, counts
+
+
+@dataclass
+class _Context:
+    """What the decoder is told of the text so far.
+
+    Attributes:
+        room: how many ids it may be.
+        carry: `initial` stays in it.
+    """
+
+    initial: list[int]
+    room: int
+    carry: bool
+    tokens: list[int] = field(default_factory=list)  # all, the initial ones first
+    since: int = 0  # those before are forgotten
+
+    def __post_init__(self) -> None:
+        self.tokens = list(self.initial)
+
+    def prompt(self) -> list[int]:
+        if not self.carry:
+            return self.tokens[self.since :]
+        room = self.room - len(self.initial)
+        return self.initial + self.tokens[max(len(self.initial), self.since) :][-room:]
+
+    def add(self, segments: Sequence[Segment]) -> None:
+        self.tokens += [token for segment in segments for token in segment.tokens]
+
+    def forget(self) -> None:
+        self.since = len(self.tokens)
+
+
+def _blocks(audio: Audio) -> Iterable[npt.NDArray[np.float32]]:
+    if isinstance(audio, str | bytes | PathLike):
+        return Sound(audio)
+    samples = audio.numpy() if isinstance(audio, Tensor) else audio
+    if not isinstance(samples, np.ndarray):
+        return samples
+    if samples.ndim != 1:
+        raise ArgumentError(f"audio of shape {samples.shape}", mend="pass (N,), one channel at 16 kHz")
+    return [np.asarray(samples, np.float32)]
+
+
+def _clips(timestamps: Sequence[float], frames: int) -> list[tuple[int, int]]:
+    """The parts that count, in frames."""
+    points = [round(each * FRAMES_PER_SECOND) for each in timestamps] or [0]
+    if len(points) % 2:
+        points.append(frames)
+    if min(points) < 0:
+        raise ArgumentError(f"clip_timestamps={list(timestamps)}", mend="seconds from the start of the sound")
+    return [(start, min(end, frames)) for start, end in zip(points[::2], points[1::2], strict=True)]
+
+
+def _check_names(given: dict[str, Any]) -> None:
+    known = {each.name for each in fields(DecodingOptions)} - {"prompt", "temperature"}
+    if unknown := sorted(given.keys() - known):
+        raise ArgumentError(f"transcribe has no option {', '.join(unknown)}", mend="see TranscribeOptions")
+
+
+def _for_temperature(options: dict[str, Any], temperature: float) -> dict[str, Any]:
+    """Beams are for a temperature of 0, samples for others."""
+    unfit = ("beam_size", "patience") if temperature else ("best_of",)
+    return {name: value for name, value in options.items() if name not in unfit} | {"temperature": temperature}

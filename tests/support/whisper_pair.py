@@ -1,0 +1,44 @@
+"""A Whisper of OpenAI's with random weights, and ours with the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tallow.models import Whisper
+
+
+def make_pair(folder: Path, data_dir: Path, *, multilingual: bool = True, seed: int = 0, spread: float = 1.0) -> Any:
+    """OpenAI's model and ours, tiny but for the vocabulary and the sound's 1500 positions."""
+    import whisper
+
+    torch.manual_seed(seed)
+    dims = whisper.model.ModelDimensions(80, 1500, 16, 2, 1, 51865 if multilingual else 51864, 64, 16, 2, 2)
+    reference = whisper.model.Whisper(dims).eval()
+    with torch.no_grad():
+        for name, parameter in reference.named_parameters():
+            parameter.copy_(torch.randn_like(parameter) * (0.5 if parameter.ndim > 1 else 0.3))
+            if "cross_attn.out" in name or "cross_attn.query" in name:
+                parameter.mul_(8)  # so that it matters what is heard
+            if name == "decoder.ln.weight":
+                parameter.mul_(spread)
+        # Texts with times, and that end: without this, one of the 50,000 words would always be likelier.
+        likely = reference.decoder.ln.bias / reference.decoder.ln.bias.norm() ** 2
+        eot, first_time = (50257, 50364) if multilingual else (50256, 50363)
+        reference.decoder.token_embedding.weight[eot] += 3.0 * spread * likely
+        reference.decoder.token_embedding.weight[first_time:] += 1.0 * spread * likely
+    torch.save({"dims": vars(dims), "model_state_dict": reference.state_dict()}, folder / "tiny.pt")
+    model = Whisper.from_pretrained(folder / "tiny.pt")
+    model.folder = data_dir  # where the vocabularies are
+    return reference, model
+
+
+def noise(seconds: float, seed: int = 0) -> np.ndarray[Any, Any]:
+    """Noise that grows and fades, and has pauses."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(int(seconds * 16000)) / 16000
+    loudness = np.abs(np.sin(2 * np.pi * 0.11 * t)) * (np.sin(2 * np.pi * 0.05 * t) > -0.5)
+    return (0.1 * loudness * rng.standard_normal(len(t))).astype(np.float32)

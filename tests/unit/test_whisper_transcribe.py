@@ -1,0 +1,245 @@
+"""Whisper's transcripts on a tiny model: rules, windows, words, formats, and what cannot be."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tallow as tl
+from tallow.audio import Sound
+from tallow.errors import ArgumentError, AudioError
+from tallow.models.whisper import (
+    DecodingOptions,
+    Segment,
+    Transcript,
+    Transcription,
+    Whisper,
+    WhisperConfig,
+    Word,
+    decode,
+    detect_language,
+    transcribe,
+)
+from tallow.models.whisper.rules import SuppressTokens, TimestampRules
+from tallow.models.whisper.timing import Aligned, median_filter, merge_marks, time_warp
+from tallow.models.whisper.writers import WRITERS, timestamp
+from tallow.text.whisper import WhisperTokenizer
+
+RANKS = {bytes([i]): i for i in range(256)} | {b"he": 256, b" w": 257, b"ll": 258}
+TOKENIZER = WhisperTokenizer(RANKS, len(RANKS) + 99 + 8 + 1501)
+CONFIG = WhisperConfig(
+    vocab_size=TOKENIZER.vocab_size,
+    num_mel_bins=8,
+    d_model=16,
+    encoder_layers=1,
+    encoder_attention_heads=2,
+    encoder_ffn_dim=32,
+    decoder_layers=2,
+    decoder_attention_heads=2,
+    decoder_ffn_dim=32,
+    max_source_positions=50,  # one second
+    max_target_positions=40,
+    initializer_range=0.5,
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> Whisper:
+    tl.manual_seed(0)
+    model = Whisper(CONFIG).eval()
+    model.tokenizer = TOKENIZER
+    return model
+
+
+def noise(seconds: float) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(0).standard_normal(int(16000 * seconds)).astype(np.float32) / 10
+
+
+def test_times_are_pairs_and_never_go_back(model: Whisper) -> None:
+    for seed in range(5):
+        mel = np.random.default_rng(seed).standard_normal((8, 100)).astype(np.float32)
+        tokens = decode(model, mel, temperature=1.0, seed=seed).tokens
+        times = [token for token in tokens if token >= TOKENIZER.timestamp_begin]
+        assert times == sorted(times)
+        assert tokens[0] in range(TOKENIZER.timestamp_begin, TOKENIZER.timestamp_begin + 51)
+        assert not any(token in TOKENIZER.non_speech_tokens for token in tokens)
+        is_time = [token >= TOKENIZER.timestamp_begin for token in tokens]
+        assert not any(all(is_time[i : i + 3]) for i in range(len(tokens) - 2))
+
+
+def test_rules_one_by_one() -> None:
+    begin, first = 3, TOKENIZER.timestamp_begin
+    rules = TimestampRules(TOKENIZER, begin, 0.5)
+
+    def allowed(*text: int) -> np.ndarray[Any, Any]:
+        logits = np.zeros((1, TOKENIZER.vocab_size), np.float32)
+        logits[0, [7, TOKENIZER.eot]] = 20  # so likely that no sum of times is likelier
+        rules(logits, [[0] * begin + list(text)])
+        return np.flatnonzero(logits[0] > -np.inf)
+
+    assert allowed().tolist() == list(range(first, first + 26))
+    assert allowed(first + 5).max() < first  # a segment has begun: words
+    after_word = allowed(first + 5, 7)
+    assert 7 in after_word
+    assert after_word[after_word >= first].min() == first + 6  # it lasts for some time
+    closed = allowed(first + 5, 7, first + 9)
+    assert closed.min() == TOKENIZER.eot
+    assert closed[closed >= first].min() == first + 9
+    logits = np.zeros((1, TOKENIZER.vocab_size), np.float32)
+    SuppressTokens(TOKENIZER, [5])(logits, [[]])
+    assert np.flatnonzero(logits[0] == -np.inf).tolist() == sorted(
+        {5, TOKENIZER.sot, *range(TOKENIZER.translate, TOKENIZER.no_speech + 1)}
+    )
+
+
+def test_beams_find_likelier_texts(model: Whisper) -> None:
+    mel = np.random.default_rng(3).standard_normal((8, 100)).astype(np.float32)
+    options = {"without_timestamps": True, "sample_len": 6}
+    greedy = decode(model, mel, **options)
+    beams = decode(model, mel, beam_size=8, **options)
+    assert beams.avg_logprob >= greedy.avg_logprob
+
+
+def test_one_seed_one_text(model: Whisper) -> None:
+    mel = np.zeros((2, 8, 100), np.float32)
+    texts = [[r.tokens for r in decode(model, mel, temperature=2.0, seed=s)] for s in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+    assert texts[0][0] != texts[0][1]  # each row draws for itself
+
+
+def test_windows_follow_each_other(model: Whisper) -> None:
+    run = Transcription(model, noise(3.3), temperature=0.0, logprob_threshold=None, no_speech_threshold=None)
+    positions = []
+    for segment in run:
+        positions.append(run.position_s)
+        assert segment is run.segments[segment.id]
+    transcript = run.transcript()
+    assert transcript.duration_s == 3.3
+    assert run.position_s == 3.3
+    assert positions == sorted(positions)
+    assert all(0 <= before.start <= after.start for before, after in pairwise(transcript.segments))
+    assert transcript.text == "".join(TOKENIZER.decode(segment.tokens) for segment in transcript.segments)
+
+
+def test_words_are_within_their_segments(model: Whisper) -> None:
+    transcript = transcribe(
+        model,
+        noise(2.5),
+        temperature=0.0,
+        word_timestamps=True,
+        no_speech_threshold=None,
+        hallucination_silence_threshold=0.5,
+    )
+    for segment in transcript.segments:
+        for word in segment.words:
+            assert 0 <= word.start <= word.end <= 3.6
+            assert 0 <= word.probability <= 1
+
+
+@pytest.mark.parametrize("samples", [np.zeros(0), np.zeros(100), np.zeros(20_000)])
+def test_silence_and_next_to_nothing(samples: np.ndarray[Any, Any], model: Whisper) -> None:
+    transcript = transcribe(model, samples.astype(np.float32), temperature=0.0)
+    assert transcript.duration_s == len(samples) // 160 / 100
+    if len(samples) < 160:
+        assert transcript == Transcript("", [], "en", 0.0)
+
+
+def test_sounds_of_every_kind(model: Whisper) -> None:
+    samples = noise(1.2)
+    expected = transcribe(model, samples, temperature=0.0)
+    assert transcribe(model, tl.tensor(samples), temperature=0.0) == expected
+    assert transcribe(model, np.array_split(samples, 3), temperature=0.0) == expected
+    with pytest.raises(AudioError, match="not a WAV"):
+        transcribe(model, b"RIFF....AVI ")
+    with pytest.raises(FileNotFoundError):
+        transcribe(model, Sound("/nowhere.wav"))
+    with pytest.raises(ArgumentError, match="one channel"):
+        transcribe(model, np.zeros((2, 100), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam_size": 2, "best_of": 3, "temperature": 0.0}, "beam_size with"),
+        ({"best_of": 2}, "best_of without"),
+        ({"patience": 2.0}, "patience=2.0"),
+        ({"length_penalty": 2.0}, "from 0 to 1"),
+        ({"beam_size": 0}, "beam_size=0"),
+        ({"temperature": -1.0}, "temperature=-1"),
+    ],
+)
+def test_decoding_options_that_do_not_go_together(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        DecodingOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hallucination_silence_threshold": 1.0}, "without word_timestamps"),
+        ({"language": "klingon"}, "language 'klingon'"),
+        ({"prompt": "x"}, "no option prompt"),
+        ({"beams": 5}, "no option beams"),
+        ({"length_penalty": 7}, "from 0 to 1"),
+        ({"clip_timestamps": [-1.0]}, "from the start"),
+    ],
+)
+def test_transcribe_options_that_make_no_sense(options: dict[str, Any], message: str, model: Whisper) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        transcribe(model, noise(0.1), **options)
+
+
+def test_a_model_of_english_tells_no_languages(model: Whisper) -> None:
+    with pytest.raises(ArgumentError, match="knows English only"):
+        detect_language(model, np.zeros((1, 8, 100), np.float32))
+
+
+@given(st.integers(1, 6), st.integers(1, 8), st.integers(0, 100))
+def test_time_warp_is_the_cheapest_way(tokens: int, places: int, seed: int) -> None:
+    cost = np.random.default_rng(seed).random((tokens, places))
+    way = list(zip(*(each.tolist() for each in time_warp(cost)), strict=True))
+    assert (way[0], way[-1]) == ((0, 0), (tokens - 1, places - 1))
+    assert all((i - h, j - g) in {(0, 1), (1, 0), (1, 1)} for (h, g), (i, j) in pairwise(way))
+    best = np.full((tokens, places), np.inf)
+    for i in range(tokens):
+        for j in range(places):
+            before = [best[a, b] for a, b in ((i - 1, j), (i, j - 1), (i - 1, j - 1)) if a >= 0 and b >= 0]
+            best[i, j] = cost[i, j] + min(before, default=0)
+    assert sum(cost[step] for step in way) == pytest.approx(best[-1, -1], rel=1e-5)
+
+
+def test_median_filter() -> None:
+    x = np.array([[9.0, 1, 2, 8, 3, 4, 5]], np.float32)
+    assert median_filter(x, 3).tolist() == [[1, 2, 2, 3, 4, 4, 4]]
+    assert median_filter(x[:, :1], 3).tolist() == [[9]]
+
+
+def test_marks_join_their_words() -> None:
+    words = [Aligned(word, [i], i, i + 1, 1.0) for i, word in enumerate([" He", " said", ",", ' "', "Hi", "!", '"'])]
+    merge_marks(words, "\"'([{", "\"'.,!?")
+    assert [word.word for word in words if word.word] == [" He", " said,", ' "Hi!"']
+    assert [word.tokens for word in words if word.word] == [[0], [1, 2], [3, 4, 5, 6]]
+
+
+def test_formats() -> None:
+    parts = {"tokens": [1], "temperature": 0.0, "avg_logprob": -0.5, "compression_ratio": 1.0, "no_speech_prob": 0.1}
+    segments = [
+        Segment(id=0, seek=0, start=0.0, end=1.5, text=" Hello --> you\t.", words=[Word(" Hello", 0, 1, 0.9)], **parts),
+        Segment(id=1, seek=0, start=3661.25, end=3662.0, text=" Bye.", **parts),
+    ]
+    written = {name: write(Transcript("", segments, "en", 4000.0)) for name, write in WRITERS.items()}
+    assert written["txt"] == "Hello --> you\t.\nBye.\n"
+    assert written["srt"] == (
+        "1\n00:00:00,000 --> 00:00:01,500\nHello -> you\t.\n\n2\n01:01:01,250 --> 01:01:02,000\nBye.\n\n"
+    )
+    assert written["vtt"].startswith("WEBVTT\n\n00:00.000 --> 00:01.500\nHello -> you")
+    assert "01:01:01.250 --> 01:01:02.000\nBye." in written["vtt"]
+    assert written["tsv"] == "start\tend\ttext\n0\t1500\tHello --> you .\n3661250\t3662000\tBye.\n"
+    assert json.loads(written["json"])["segments"][0]["words"][0]["word"] == " Hello"
+    assert timestamp(59.9996) == "01:00.000"

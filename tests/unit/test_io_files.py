@@ -113,3 +113,10 @@ def test_any_bytes_load_or_raise_a_checkpoint_error(start: bytes, rest: bytes) -
         tl.load(start + rest)
     except CheckpointError:
         return
+
+
+def test_a_folder_that_is_not_there_is_named_as_it_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "a.npz"
+    with pytest.raises(FileNotFoundError) as caught:
+        tl.save({"a": tl.ones(2)}, path)
+    assert caught.value.filename == str(path)

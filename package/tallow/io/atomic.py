@@ -18,7 +18,11 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
     Raises:  OSError as `open` and `write` do; `path` is then what it was before
     """
     folder, name = os.path.split(os.path.abspath(path))
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
+    except OSError as error:
+        error.filename = os.fspath(path)  # what was asked for
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             yield cast(BinaryIO, file)

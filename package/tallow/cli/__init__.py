@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 import tallow
-from tallow.cli import chat, convert, demo, embed, fill_mask, generate, info, inspect
+from tallow.cli import chat, convert, demo, embed, fill_mask, generate, info, inspect, transcribe
 from tallow.errors import TallowError
 
 COMMANDS = {
@@ -17,6 +17,7 @@ COMMANDS = {
     "chat": chat,
     "embed": embed,
     "fill-mask": fill_mask,
+    "transcribe": transcribe,
     "convert": convert,
     "inspect": inspect,
     "info": info,

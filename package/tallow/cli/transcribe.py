@@ -1,0 +1,164 @@
+"""`tallow transcribe`: write down what is said in sound files.
+
+The text goes to stdout, segment by segment, or with --output-dir to files named as the sounds are; progress and speed
+go to stderr. WAV files of 16 kHz are read as they are; others need the extra `audio`. The file - is stdin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from tallow.audio.sound import Sound
+from tallow.cli.language_model import DTYPES, add_loading_options, number
+from tallow.cli.terminal import print_text, report
+from tallow.errors import ArgumentError
+from tallow.io.atomic import atomic_write
+from tallow.models.whisper import Transcription, Whisper
+from tallow.models.whisper.writers import WRITERS
+from tallow.text.whisper import TASKS, WhisperTokenizer
+
+STDIN = "-"
+FALLBACKS = (0.2, 0.4, 0.6, 0.8, 1.0)  # the temperatures after --temperature 0
+
+is_positive = number(int, "1 or more", lambda n: n >= 1)
+is_threshold = number(float, "a number", lambda n: n == n)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a sound file, or - for stdin")
+    model = parser.add_argument_group("model")
+    model.add_argument(
+        "--model",
+        required=True,
+        help="the folder of a Whisper, owner/repository of the Hub, OpenAI's .pt or whisper.cpp's .bin",
+    )
+    model.add_argument(
+        "--tokenizer", metavar="FILE", help="tokenizer.json or .tiktoken (default: that beside the model)"
+    )
+    add_loading_options(model)
+    output = parser.add_argument_group("output")
+    output.add_argument("--format", choices=WRITERS, default="txt", help="(default: %(default)s)")
+    output.add_argument("--output-dir", metavar="DIR", help="write a file for each sound there (default: to stdout)")
+    output.add_argument(
+        "--word-timestamps", action="store_true", help="tell when each word was said; see --format json"
+    )
+    text = parser.add_argument_group("text")
+    text.add_argument("--language", help="a code or an English name (default: found out)")
+    text.add_argument("--task", choices=TASKS, default="transcribe", help="translate is to English")
+    text.add_argument(
+        "--initial-prompt", metavar="TEXT", help="what could come before, such as names that will be said"
+    )
+    text.add_argument("--carry-initial-prompt", action="store_true", help="it is context all along")
+    text.add_argument("--no-context", action="store_true", help="what was said before is no context of what follows")
+    text.add_argument("--without-timestamps", action="store_true", help="text only")
+    text.add_argument(
+        "--clip", metavar="S", type=float, nargs="+", default=[0.0], help="only these parts: start end start end ..."
+    )
+    _add_search_options(parser)
+
+
+def _add_search_options(parser: argparse.ArgumentParser) -> None:
+    search = parser.add_argument_group("search")
+    search.add_argument(
+        "--temperature",
+        metavar="T",
+        type=number(float, "0 or more", lambda t: 0 <= t < float("inf")),
+        default=0.0,
+        help="0 takes the likeliest text, and bolder ones only where it is bad (default: %(default)s)",
+    )
+    search.add_argument("--beam-size", metavar="N", type=is_positive, help="go on with so many texts at once")
+    search.add_argument("--patience", metavar="P", type=float, help="end with so many times the beams' texts")
+    search.add_argument("--length-penalty", metavar="A", type=float, help="0 to 1 (default: compare by mean)")
+    search.add_argument("--best-of", metavar="N", type=is_positive, help="of so many texts that are drawn")
+    search.add_argument("--seed", metavar="N", type=int, help="of what is drawn (default: a random one)")
+    for name, default, meaning in (
+        ("--compression-ratio-threshold", 2.4, "a text above repeats itself"),
+        ("--logprob-threshold", -1.0, "a text below is unlikely"),
+        ("--no-speech-threshold", 0.6, "an unlikely text above is none"),
+    ):
+        search.add_argument(
+            name, metavar="X", type=is_threshold, default=default, help=f"{meaning} (default: %(default)s)"
+        )
+    search.add_argument(
+        "--hallucination-silence-threshold",
+        metavar="S",
+        type=is_threshold,
+        help="leave out unlikely words in silences of so many seconds; with --word-timestamps",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Transcribe each file.  Raises: TallowError, OSError for what cannot be used; KeyboardInterrupt"""
+    paths = _output_paths(arguments)
+    started = time.perf_counter()
+    model = Whisper.from_pretrained(arguments.model, DTYPES.get(arguments.dtype), arguments.device)
+    if arguments.tokenizer is not None:
+        model.tokenizer = WhisperTokenizer.load(arguments.tokenizer, model.config.vocab_size)
+    report(f"loaded {arguments.model} in {time.perf_counter() - started:.2f} s")
+    for name, path in zip(arguments.files, paths, strict=True):
+        transcription = Transcription(model, _sound(name), **_options(arguments))
+        report(f"{name}: {transcription.duration_s:.1f} s, {transcription.language}")
+        if path is None and arguments.format == "txt":
+            print_text(_lines(transcription, name))
+            continue
+        for _ in _lines(transcription, name):
+            pass
+        text = WRITERS[arguments.format](transcription.transcript())
+        if path is None:
+            sys.stdout.write(text)
+        else:
+            with atomic_write(path) as file:
+                file.write(text.encode())
+            report(f"wrote {path}")
+    return 0
+
+
+def _output_paths(arguments: argparse.Namespace) -> list[str | None]:
+    """Where each transcript goes; None for stdout.  Raises: ArgumentError where two would be one file"""
+    folder = arguments.output_dir
+    if folder is None:
+        return [None] * len(arguments.files)
+    names = [os.path.splitext(os.path.basename(name))[0] if name != STDIN else "stdin" for name in arguments.files]
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"two files of one name for --output-dir {folder}", mend="transcribe them one by one")
+    os.makedirs(folder, exist_ok=True)
+    return [os.path.join(folder, f"{name}.{arguments.format}") for name in names]
+
+
+def _sound(name: str) -> Sound:
+    if name != STDIN:
+        return Sound(name)
+    return Sound(sys.stdin.buffer.read(), name="stdin")
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """For `Transcription`."""
+    temperature = arguments.temperature
+    names = (
+        *("task", "language", "initial_prompt", "carry_initial_prompt", "word_timestamps", "without_timestamps"),
+        *("beam_size", "patience", "length_penalty", "best_of", "seed", "compression_ratio_threshold"),
+        *("logprob_threshold", "no_speech_threshold", "hallucination_silence_threshold"),
+    )
+    return {name: getattr(arguments, name) for name in names} | {
+        "temperature": (temperature, *(t for t in FALLBACKS if t > temperature)),
+        "condition_on_previous_text": not arguments.no_context,
+        "clip_timestamps": arguments.clip,
+    }
+
+
+def _lines(transcription: Transcription, name: str) -> Iterator[str]:
+    """The text of segments as they come; at the end, how fast that was."""
+    started = time.perf_counter()
+    first = True
+    for segment in transcription:
+        if text := segment.text.strip():
+            yield text if first else f"\n{text}"
+            first = False
+    seconds = time.perf_counter() - started
+    speed = transcription.position_s / seconds if seconds else 0.0
+    report(f"{name}: {transcription.position_s:.1f} s of sound in {seconds:.1f} s, {speed:.1f} times real time")

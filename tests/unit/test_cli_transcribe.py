@@ -1,0 +1,127 @@
+"""The command `tallow transcribe`, run as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tallow as tl
+from tallow.audio import write_wav
+from tallow.io import safetensors
+from tallow.models.whisper import Whisper, WhisperConfig, transcribe
+
+pytestmark = pytest.mark.native
+
+COMMAND = [sys.executable, "-m", "tallow", "transcribe"]
+CONFIG = WhisperConfig(
+    vocab_size=258 + 99 + 8 + 1501,
+    num_mel_bins=8,
+    d_model=16,
+    encoder_layers=1,
+    encoder_attention_heads=2,
+    encoder_ffn_dim=32,
+    decoder_layers=2,
+    decoder_attention_heads=2,
+    decoder_ffn_dim=32,
+    max_source_positions=50,  # one second
+    max_target_positions=40,
+    initializer_range=0.5,
+)
+GREEDY = ["--logprob-threshold", "-99", "--compression-ratio-threshold", "99"]
+
+
+def run(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60, check=False, **options)
+
+
+def letters() -> dict[str, int]:
+    """The bytes as GPT-2's vocabulary spells them, and two tokens more."""
+    visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    hidden = [b for b in range(256) if b not in visible]
+    spelled = [chr(b) if b in visible else chr(256 + hidden.index(b)) for b in range(256)]
+    return {token: i for i, token in enumerate([*spelled, "he", "ll"])}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whisper")
+    tl.manual_seed(0)
+    safetensors.save(Whisper(CONFIG).state_dict(), folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(asdict(CONFIG) | {"model_type": "whisper"}))
+    (folder / "vocab.json").write_text(json.dumps(letters()))
+    noise = np.random.default_rng(0).standard_normal(40_000) / 10
+    write_wav(folder / "noise.wav", noise, 16000)
+    write_wav(folder / "short.wav", noise[:12_000], 16000)
+    return folder
+
+
+def test_text_is_that_of_transcribe(folder: Path) -> None:
+    done = run(folder / "noise.wav", "--model", folder, *GREEDY)
+    assert done.returncode == 0, done.stderr
+    transcript = transcribe(
+        Whisper.from_pretrained(folder), folder / "noise.wav", logprob_threshold=-99, compression_ratio_threshold=99
+    )
+    text = "".join(segment.text for segment in transcript.segments)
+    words = re.sub(r"[\x00-\x1f\x7f-\x9f\s]", "", text)
+    assert words
+    assert re.sub(r"\s", "", done.stdout) == words
+    assert re.search(r"noise.wav: 2.5 s of sound in [\d.]+ s, [\d.]+ times real time", done.stderr)
+
+
+@pytest.mark.parametrize("form", ["txt", "srt", "vtt", "tsv", "json"])
+def test_files_in_every_format(form: str, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "texts"
+    sounds = [folder / "noise.wav", folder / "short.wav"]
+    done = run(*sounds, "--model", folder, "--format", form, "--output-dir", out, "--word-timestamps", *GREEDY)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert sorted(path.name for path in out.iterdir()) == [f"noise.{form}", f"short.{form}"]
+    if form == "json":
+        read = json.loads((out / "noise.json").read_text(encoding="utf-8"))
+        assert read["duration_s"] == 2.5
+        assert any(segment["words"] for segment in read["segments"])
+
+
+def test_stdin(folder: Path) -> None:
+    command = [*COMMAND, "-", "--model", str(folder), "--format", "json", *GREEDY]
+    done = subprocess.run(
+        command, input=(folder / "short.wav").read_bytes(), capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["duration_s"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.wav"], r"nowhere.wav: No such file"),
+        (["config.json"], r"config.json cannot be read as sound"),
+        (["noise.wav", "--language", "klingon"], r"language 'klingon'; one of en"),
+        (["noise.wav", "--hallucination-silence-threshold", "1"], r"without word_timestamps"),
+        (["noise.wav", "noise.wav", "--output-dir", "out"], r"two files of one name"),
+        (["noise.wav", "--beam-size", "0"], r"expected 1 or more"),
+        (["noise.wav", "--tokenizer", "config.json"], r"tokens of text|no token of bytes"),
+    ],
+)
+def test_bad_input(arguments: list[str], message: str, folder: Path) -> None:
+    if "config.json" in arguments[0]:
+        pytest.importorskip("soundfile")
+    done = run(*arguments, "--model", folder, cwd=folder)
+    assert done.returncode == 2
+    assert re.search(message, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_model_is_an_error_that_says_so(folder: Path) -> None:
+    done = run(folder / "noise.wav")
+    assert done.returncode == 2
+    assert "--model" in done.stderr

@@ -20,7 +20,7 @@ ported code keep working:
     ├── KernelUnavailable   RuntimeError      no kernel takes these arguments
     ├── WorkerError         RuntimeError      a worker process that died, or took too long
     ├── DatasetError        RuntimeError      data that is missing, truncated or malformed; a ValueError as well
-    ├── AudioError          RuntimeError      sound that is truncated, damaged or in no format that is read; a ValueError
+    ├── AudioError          RuntimeError      sound that is damaged or in no known format; a ValueError as well
     ├── HubError            OSError           a model that is neither on this machine nor to be had from the Hub
     ├── CheckpointError     RuntimeError      a file that is truncated, malformed or does not fit; a ValueError as well
     └── TokenizerError      ValueError        a tokenizer file, or a text, that cannot be used

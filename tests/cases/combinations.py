@@ -55,4 +55,3 @@ case("cholesky_solve", lambda m, b, l: m.cholesky_solve(b, l.tril()), normal(2, 
 case("cholesky_solve", lambda m, b, l: b.cholesky_solve(l.tril().mT, upper=True), normal(3, 2), LOWER[0], **LOOSE)
 case("cholesky_inverse", lambda m, l: m.cholesky_inverse(l.tril()), LOWER[1], **LOOSE)
 case("cholesky_inverse", lambda m, l: l.tril().mT.cholesky_inverse(True), LOWER[1], **LOOSE)
-

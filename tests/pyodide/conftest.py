@@ -52,7 +52,8 @@ class InPyodide:
             "pyodide": str(self.pyodide),
             "wheels": [str(wheel) for wheel in self.wheels],
             "modules": {"huggingface_tokenizers": str(self.tokenizers / "tokenizers.min.mjs")},
-            "mounts": {"/checkout/tests": str(places.ROOT / "tests"), "/report": str(self.folder)}
+            "mounts": {f"/checkout/{name}": str(places.ROOT / name) for name in ("tests", "examples")}
+            | {"/report": str(self.folder)}
             | ({"/data": str(data)} if data.is_dir() else {})
             | {inside: str(folder) for inside, folder in (mounts or {}).items()},
             "files": {"/checkout/pyproject.toml": (places.ROOT / "pyproject.toml").read_text()},

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from support.whisper_pair import make_pair, noise
 
 from tallow.models.whisper import transcribe
@@ -27,6 +29,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "prompt of all windows": {"initial_prompt": "Alice met Bob.", "carry_initial_prompt": True},
     "words": {"word_timestamps": True},
     "words of a translation": {"word_timestamps": True, "task": "translate", "language": "ja"},
+    "hallucinations": {"word_timestamps": True, "hallucination_silence_threshold": 0.5},
     "clips": {"clip_timestamps": [3.0, 10.0, 20.5]},
     "without timestamps": {"without_timestamps": True, "language": "fr"},
     "beams": {"no_speech_threshold": None, "beam_size": 2, "language": "de"},
@@ -58,3 +61,26 @@ def test_options(options: dict[str, Any], pair: Any) -> None:
         for word, their_word in zip(ours.words or (), theirs.get("words", ()), strict=True):
             for name in ("start", "end", "probability"):
                 assert getattr(word, name) == pytest.approx(their_word[name], abs=1e-4), name
+
+
+@pytest.mark.parametrize("thresholds", [{"logprob_threshold": 0.0}, {"compression_ratio_threshold": 0.5}], ids=str)
+def test_fallback(thresholds: dict[str, Any], pair: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No temperature gives a text that is good enough; what both draw is the second likeliest token."""
+    reference, model = pair
+
+    class Categorical:
+        def __init__(self, logits: torch.Tensor) -> None:
+            self.logits = logits
+
+        def sample(self) -> torch.Tensor:
+            return self.logits.topk(2).indices[:, 1]
+
+    monkeypatch.setattr("whisper.decoding.Categorical", Categorical)
+    monkeypatch.setattr("tallow.models.whisper.search.draw", lambda logits, _: np.argsort(-logits, -1)[:, 1])
+    options = {"temperature": (0.0, 0.4, 0.8), "no_speech_threshold": None, "best_of": 2, "beam_size": 2, **thresholds}
+    audio = noise(33.0)
+    expected = reference.transcribe(audio, fp16=False, language="de", **options)
+    got = transcribe(model, audio, language="de", **options)
+    assert 0.8 in {segment.temperature for segment in got.segments}  # a window without words repeats nothing
+    assert [segment.tokens for segment in got.segments] == [segment["tokens"] for segment in expected["segments"]]
+    assert got.text == expected["text"]

@@ -114,8 +114,8 @@ class Heard:
 
     Attributes:
         layers: of the decoder.
-        scores: of the first sound, where it is a list: each layer appends what its queries have in common with the
-            sound, (B, H, T, S), before the softmax.
+        scores: where it is a list, each layer appends what its queries have in common with the sound, (B, H, T, S),
+            before the softmax; for one sound, or as many as there are rows.
     """
 
     layers: list[CrossKeys]
@@ -369,10 +369,6 @@ class Whisper(PretrainedModel):
             dtype=dtypes.float32 if widened else weight.dtype,
             device=weight.device,
         )
-
-    @property
-    def is_multilingual(self) -> bool:
-        return self.tokenizer.is_multilingual
 
     @cached_property
     def tokenizer(self) -> WhisperTokenizer:

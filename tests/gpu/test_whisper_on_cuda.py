@@ -1,0 +1,45 @@
+"""Whisper on the device cuda: the same texts and times of words as on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tallow as tl
+from tallow.models.whisper import Whisper, WhisperConfig, transcribe
+from tallow.text.whisper import WhisperTokenizer
+
+TOKENIZER = WhisperTokenizer({bytes([i]): i for i in range(256)}, 256 + 99 + 8 + 1501)
+CONFIG = WhisperConfig(
+    vocab_size=TOKENIZER.vocab_size,
+    num_mel_bins=8,
+    d_model=16,
+    encoder_layers=1,
+    encoder_attention_heads=2,
+    encoder_ffn_dim=32,
+    decoder_layers=2,
+    decoder_attention_heads=2,
+    decoder_ffn_dim=32,
+    max_source_positions=50,  # one second
+    max_target_positions=40,
+    initializer_range=0.5,
+)
+
+
+@pytest.mark.parametrize("options", [{}, {"beam_size": 2}, {"temperature": 1.0, "seed": 3}], ids=str)
+def test_transcripts(options: dict[str, Any], cuda: str) -> None:
+    tl.manual_seed(0)
+    model = Whisper(CONFIG).eval()
+    model.tokenizer = TOKENIZER
+    noise = np.random.default_rng(0).standard_normal(36_000).astype(np.float32) / 10
+    options = {"temperature": 0.0, "word_timestamps": True, "no_speech_threshold": None, **options}
+    expected = transcribe(model, noise, **options)
+    assert expected.segments
+    got = transcribe(model.to(cuda), noise, **options)
+    assert got.text == expected.text
+    for ours, theirs in zip(got.segments, expected.segments, strict=True):
+        assert ours.tokens == theirs.tokens
+        assert ours.start == pytest.approx(theirs.start)
+        assert [word.end for word in ours.words or ()] == pytest.approx([word.end for word in theirs.words or ()])

@@ -360,8 +360,10 @@ def test_workers_start_by_spawning_too() -> None:
 # -------------------------------------------------------------------------------------------------------- no orphans
 
 SCRIPT = r"""
-import os, sys, time
+import os, signal, sys, time
 import tallow as tl
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with it ignored
 
 class Slow(tl.data.Dataset):
     def __getitem__(self, index):

@@ -45,13 +45,13 @@ def test_a_llama_goes_to_llama2c_and_back(tied: bool, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(entries), encoding="utf-8")
     assert run("convert", tmp_path, tmp_path / "model.bin") == 0
     np.testing.assert_allclose(
-        Llama.from_llama2c(tmp_path / "model.bin")(tokens).detach().numpy(), model(tokens).numpy(), atol=1e-6
+        Llama.from_llama2c(tmp_path / "model.bin")(tokens).detach().numpy(), model(tokens).numpy(), atol=1e-5
     )
     # Hugging Face's order of rows: the same model without neighbours as rotary pairs.
     assert run("convert", tmp_path / "model.bin", tmp_path / "folder") == 0
     there = Llama.from_pretrained(tmp_path / "folder")
     assert not there.config.rope_interleaved
-    np.testing.assert_allclose(there(tokens).detach().numpy(), model(tokens).numpy(), atol=1e-6)
+    np.testing.assert_allclose(there(tokens).detach().numpy(), model(tokens).numpy(), atol=1e-5)
     assert run("convert", tmp_path / "folder", tmp_path / "again.bin") == 0
     assert (tmp_path / "again.bin").read_bytes() == (tmp_path / "model.bin").read_bytes()
 

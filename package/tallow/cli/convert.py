@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tallow import dtypes
+from tallow.cli.language_model import DTYPES
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.hub import local_folder
 from tallow.io import gguf, safetensors
@@ -29,7 +30,6 @@ from tallow.models.llama import Llama
 from tallow.models.llama_formats import save_hugging_face, save_llama2c
 from tallow.tensor import Tensor
 
-DTYPES = {d.name: d for d in (dtypes.float32, dtypes.float16, dtypes.bfloat16)}
 TENSORS = (".safetensors", ".pt", ".pth", ".npz")
 DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja")  # what lies beside a folder's weights
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
-
-import numpy as np
 
 from tallow.errors import CheckpointError
 from tallow.io import gguf, llama2c, pytorch, safetensors
 from tallow.io.files import load
 from tallow.io.json_object import parse_object
 from tallow.io.model_folder import load_folder
+from tallow.io.npz import MAGIC as NPY_MAGIC
 from tallow.io.source import Bytes, Path, open_source
 from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
 from tallow.tensor import Tensor
 
-NPY_MAGIC = b"\x93NUMPY"
 CONFIG = "config.json"
 MAX_CONFIG_DEPTH = 16
 
@@ -34,7 +33,7 @@ class Entry:
 
     @property
     def count(self) -> int:
-        return int(np.prod(self.shape, dtype=object))
+        return prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +96,7 @@ def _of_llama2c(data: Bytes, path: str) -> Contents:
             f"{path} is in no format that tallow reads", mend="it reads safetensors, .pt, .npz, .npy, GGUF and llama2c"
         ) from error
     sizes = ("dim", "hidden_dim", "n_layers", "n_heads", "n_kv_heads", "vocab_size", "seq_len", "shared_classifier")
-    entries = [
-        Entry(name, "F32", tuple(shape), 4 * int(np.prod(shape, dtype=object)))
-        for name, shape in header.shapes().items()
-    ]
+    entries = [Entry(name, "F32", tuple(shape), 4 * prod(shape)) for name, shape in header.shapes().items()]
     return Contents(f"llama2c, version {header.version}", {name: getattr(header, name) for name in sizes}, entries)
 
 

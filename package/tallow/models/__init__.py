@@ -2,11 +2,11 @@
 
 from tallow.names import names_of
 
-_HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+ENCODER_HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 _CLASSES = {
     "auto": ("AutoModel",),
-    "bert": ("BertConfig", *(f"Bert{head}" for head in _HEADS)),
-    "distilbert": ("DistilBertConfig", *(f"DistilBert{head}" for head in _HEADS)),
+    "bert": ("BertConfig", *(f"Bert{head}" for head in ENCODER_HEADS)),
+    "distilbert": ("DistilBertConfig", *(f"DistilBert{head}" for head in ENCODER_HEADS)),
     "falcon": ("Falcon", "FalconConfig", "FalconModel"),
     "gemma": ("Gemma", "GemmaConfig"),
     "gpt2": ("GPT2", "GPT2Config", "GPT2Model"),
@@ -16,7 +16,7 @@ _CLASSES = {
     "qwen": ("Qwen2", "Qwen2Config", "Qwen3", "Qwen3Config"),
     "sentence": ("SentenceEncoder",),
     "whisper": ("Whisper", "WhisperConfig"),
-    "roberta": ("RobertaConfig", *(f"Roberta{head}" for head in _HEADS)),
+    "roberta": ("RobertaConfig", *(f"Roberta{head}" for head in ENCODER_HEADS)),
 }
 _LATER = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
 _LATER |= {module: f"tallow.models.{module}" for module in (*_CLASSES, "gguf_llama", "stories")}

@@ -12,14 +12,9 @@ from tallow.models.config import CONFIG, read_entries
 from tallow.models.pretrained import PretrainedModel
 
 ENCODERS = {"Bert": "Bert", "DistilBert": "DistilBert", "Roberta": "Roberta", "XLMRoberta": "Roberta"}
-ENCODER_HEADS = (
-    *("Model", "ForMaskedLM", "ForSequenceClassification"),
-    *("ForTokenClassification", "ForQuestionAnswering"),
-)
-
 # What `architectures` says -> the class's name in tallow.models.
 ARCHITECTURES = {
-    **{name + head: ours + head for name, ours in ENCODERS.items() for head in ENCODER_HEADS},
+    **{name + head: ours + head for name, ours in ENCODERS.items() for head in models.ENCODER_HEADS},
     "FalconForCausalLM": "Falcon",
     "FalconModel": "FalconModel",
     "GemmaForCausalLM": "Gemma",

@@ -17,7 +17,7 @@ from tallow.creation import arange, zeros
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, labels_of
-from tallow.models.pretrained import PretrainedModel
+from tallow.models.pretrained import PretrainedModel, check_length
 from tallow.nn import functional as F
 from tallow.nn.attention import key_mask, merge_heads, split_heads
 from tallow.nn.container import ModuleList
@@ -125,8 +125,7 @@ class BertEmbeddings(Module):
         Raises:  ArgumentError for a text that is longer than the model's context
         """
         length, limit = tokens_BT.shape[1], self.position_embeddings.num_embeddings
-        if length > limit:
-            raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", mend="shorten the text")
+        check_length(length, limit)
         return arange(length, device=tokens_BT.device).unsqueeze(0)
 
 

@@ -18,7 +18,7 @@ from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.bert import SpanLogits
 from tallow.models.config import Config, labels_of
-from tallow.models.pretrained import PretrainedModel
+from tallow.models.pretrained import PretrainedModel, check_length
 from tallow.nn import functional as F
 from tallow.nn.attention import key_mask, merge_heads, split_heads
 from tallow.nn.container import ModuleList
@@ -85,8 +85,7 @@ class DistilBertEmbeddings(Module):
 
     def forward(self, tokens_BT: Tensor) -> Tensor:
         length, limit = tokens_BT.shape[1], self.position_embeddings.num_embeddings
-        if length > limit:
-            raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", mend="shorten the text")
+        check_length(length, limit)
         positions_T = arange(length, device=tokens_BT.device)
         x_BTD = self.word_embeddings(tokens_BT) + self.position_embeddings(positions_T)
         return self.dropout(self.LayerNorm(x_BTD))

@@ -22,7 +22,7 @@ from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
 from tallow.models.config import Config, token_ids
-from tallow.models.pretrained import PretrainedModel
+from tallow.models.pretrained import PretrainedModel, check_length
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
@@ -198,10 +198,7 @@ class GPT2Model(GPT2PretrainedModel):
         """
         start = 0 if cache is None else cache.length
         end = start + tokens_BT.shape[1]
-        if end > self.config.n_positions:
-            raise ArgumentError(
-                f"a text of {end} tokens; the model has {self.config.n_positions} positions", mend="shorten the text"
-            )
+        check_length(end, self.config.n_positions)
         if cache is not None and cache.padding is not None:
             positions_BT = np.maximum(np.arange(start, end) - cache.padding[:, None], 0)  # a row's text begins at 0
             places = self.wpe(wrap(devices.move(positions_BT, tokens_BT.device)))

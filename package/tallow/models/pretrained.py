@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from tallow import dtypes
 from tallow.autograd.modes import no_grad
+from tallow.errors import ArgumentError
 from tallow.hub import local_folder
 from tallow.io.model_folder import load_folder
 from tallow.models.config import CONFIG, Config
@@ -18,6 +19,12 @@ from tallow.nn.module import Module
 from tallow.tensor import Tensor
 
 LEGACY = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}  # of TensorFlow's checkpoints
+
+
+def check_length(length: int, limit: int) -> None:
+    """Raises:  ArgumentError for a text of more tokens than the model has positions"""
+    if length > limit:
+        raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", mend="shorten the text")
 
 
 class PretrainedModel(Module):

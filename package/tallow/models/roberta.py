@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.creation import zeros
-from tallow.errors import ArgumentError
 from tallow.models.bert import (
     BertConfig,
     BertEmbeddings,
@@ -24,6 +23,7 @@ from tallow.models.bert import (
     BertModel,
     BertPretrainedModel,
 )
+from tallow.models.pretrained import check_length
 from tallow.nn import functional as F
 from tallow.nn.dropout import Dropout
 from tallow.nn.embedding import Embedding
@@ -59,8 +59,7 @@ class RobertaEmbeddings(BertEmbeddings):
 
     def positions(self, tokens_BT: Tensor) -> Tensor:
         length, limit = tokens_BT.shape[1], self.position_embeddings.num_embeddings - self.padding_idx - 1
-        if length > limit:
-            raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", mend="shorten the text")
+        check_length(length, limit)
         is_text_BT = tokens_BT.ne(self.padding_idx).long()
         return is_text_BT.cumsum(1) * is_text_BT + self.padding_idx
 

@@ -23,7 +23,7 @@ from tallow.autograd.modes import no_grad
 from tallow.errors import ArgumentError, ShapeError, TokenizerError
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries
-from tallow.models.pretrained import PretrainedModel
+from tallow.models.pretrained import PretrainedModel, check_length
 from tallow.models.whisper import checkpoint
 from tallow.nn import functional as F
 from tallow.nn import init
@@ -272,8 +272,7 @@ class WhisperDecoder(Module):
         """What the head reads, (B, T, D). With a cache, the tokens follow those it has seen, and are appended."""
         start = 0 if cache is None else cache.length
         end, limit = start + tokens_BT.shape[1], self.embed_positions.num_embeddings
-        if end > limit:
-            raise ArgumentError(f"a text of {end} tokens; the model has {limit} positions", mend="shorten the text")
+        check_length(end, limit)
         x_BTD = self.dropout(self.embed_tokens(tokens_BT) + self.embed_positions.weight[start:end])
         for i, layer in enumerate(self.layers):
             x_BTD = layer(x_BTD, i, heard, cache)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -53,16 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
     if sample.temperature > 0:
         report(f"seed {sample.seed}")
     conversation = Conversation(model, arguments.system, arguments.max_tokens, sample)
-    in_terminal = sys.stdin.isatty()
-    for line in _typed_lines() if in_terminal else map(str.strip, sys.stdin):
-        if line == "/exit":
-            break
-        if line == "/reset":
-            conversation.reset()
-        elif line and in_terminal:
-            _print_answer(conversation.say(line))
-        elif line:
-            print_text(conversation.say(line))
+    if sys.stdin.isatty():
+        _converse_in_terminal(conversation)
+    else:
+        _answer_lines(conversation, map(str.strip, sys.stdin))
     return 0
 
 
@@ -91,25 +85,34 @@ class Conversation:
             yield piece
 
 
-def _typed_lines() -> Iterator[str]:
-    """What is typed in a terminal, with line editing and a history where Python has them, until Ctrl-D."""
+def _converse_in_terminal(conversation: Conversation) -> None:
+    """With line editing and a history where Python has them, until /exit or Ctrl-D."""
     with suppress(ImportError):
         import readline  # noqa: F401
     report("Ctrl-C stops an answer, /reset begins anew, /exit or Ctrl-D leaves")
     while True:
         try:
-            yield input(PROMPT).strip()
-        except KeyboardInterrupt:  # the line is dropped
+            _answer_lines(conversation, _typed_lines())
+            return
+        except KeyboardInterrupt:  # whatever was going on: an answer stays as far as it came, a line is dropped
             print()
+        except TallowError as error:  # such as a context that is full: /reset helps
+            report(str(error))
         except EOFError:
             print()
             return
 
 
-def _print_answer(pieces: Iterator[str]) -> None:
-    try:
-        print_text(pieces)
-    except KeyboardInterrupt:
-        pass  # the answer stays, as far as it came
-    except TallowError as error:  # such as a context that is full: /reset helps
-        report(str(error))
+def _typed_lines() -> Iterator[str]:
+    while True:
+        yield input(PROMPT).strip()
+
+
+def _answer_lines(conversation: Conversation, lines: Iterable[str]) -> None:
+    for line in lines:
+        if line == "/exit":
+            return
+        if line == "/reset":
+            conversation.reset()
+        elif line:
+            print_text(conversation.say(line))

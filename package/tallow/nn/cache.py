@@ -158,12 +158,14 @@ class Room:
 
     def move(self, kept: slice, size: int) -> None:
         """Into memory for `size` positions take those `kept` as the first."""
-        for name in ("keys", "values"):
-            old = getattr(self, name)
-            module = devices.backend_of(old).module
-            new = module.zeros((*old.shape[:2], size, old.shape[3]), old.dtype)
-            new[:, :, : kept.stop - kept.start] = old[:, :, kept]
-            setattr(self, name, new)
+        # Both at once: who presses Ctrl-C between the two goes on with the cache.
+        self.keys, self.values = (self._moved(old, kept, size) for old in (self.keys, self.values))
+
+    @staticmethod
+    def _moved(old: Array, kept: slice, size: int) -> Array:
+        new = devices.backend_of(old).module.zeros((*old.shape[:2], size, old.shape[3]), old.dtype)
+        new[:, :, : kept.stop - kept.start] = old[:, :, kept]
+        return new
 
 
 class GrowingRoom(Room):

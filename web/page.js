@@ -137,6 +137,20 @@ export class Figures {
   }
 }
 
+/** Fails when the signal says so, for what cannot be stopped itself. @param {AbortSignal} signal @returns {Promise<never>} */
+export function aborted(signal) {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+}
+
+/** Have the browser save a file. @param {string} name @param {BlobPart} content */
+export function save(name, content) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content]));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 /** @param {number} bytes */
 export function megabytes(bytes, unit = " MB") {
   return (bytes / 1e6).toFixed(1) + unit;

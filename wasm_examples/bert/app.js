@@ -1,20 +1,19 @@
-import { clear, kept } from "../../web/cache.js";
+import { dropped, filesOf, folder, listed, written } from "../../web/folder.js";
 import { isolate } from "../../web/isolation.js";
-import { Figures, ProblemBox, ProgressBar, element, megabytes, onDrop } from "../../web/page.js";
+import { Kept } from "../../web/kept.js";
+import { Figures, ProblemBox, ProgressBar, aborted, element, megabytes, onDrop } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime, SITE } from "../../web/tallow.js";
 import { EXAMPLES } from "./examples.js";
-import { address, dropped, filesOf, folder, listed } from "./files.js";
 import { Heatmap, fillTable } from "./heatmap.js";
 
 /** @import { Loaded, Started } from "../../web/protocol.js" */
-/** @import { Place } from "./files.js" */
+/** @import { Choice } from "../../web/folder.js" */
 /** @import { Similarities } from "./heatmap.js" */
-/** @typedef {{ name: string, place: Place }} Choice */
 /** @typedef {{ name: string, bytes: number, files: Record<string, string> }} Offer  of the server this page comes from */
 
-const HUB = "https://huggingface.co/";
 const MAX_LINES = 100;
+const HEADS = { modules: "modules.json", config: "config.json" };
 
 const page = {
   modelName: element("model-name", HTMLElement),
@@ -24,9 +23,6 @@ const page = {
   modelId: element("model-id", HTMLInputElement),
   modelFolder: element("model-file", HTMLInputElement),
   modelFiles: element("model-files", HTMLInputElement),
-  kept: element("kept", HTMLElement),
-  keptText: element("kept-text", HTMLElement),
-  forget: element("forget", HTMLButtonElement),
   textsForm: element("texts-form", HTMLFormElement),
   texts: element("texts", HTMLTextAreaElement),
   examples: element("examples", HTMLElement),
@@ -43,6 +39,7 @@ const page = {
 };
 const problems = new ProblemBox(element("error", HTMLElement));
 const progress = new ProgressBar(element("progress", HTMLElement));
+const downloads = new Kept(element("kept", HTMLElement));
 
 /** Loads a model, compares texts and searches them: one model and one comparison at a time. */
 class Reader {
@@ -91,7 +88,7 @@ class Reader {
       this.#loading = null;
       progress.hide();
       page.modelName.textContent = this.#description ?? "None yet. Choose one.";
-      showKept();
+      downloads.show();
     });
   }
 
@@ -108,7 +105,7 @@ class Reader {
     }
     try {
       const ask = (/** @type {Record<string, unknown>} */ texts) => this.#runtime.call("wanted", texts);
-      const files = await filesOf(place, ask, signal);
+      const files = await filesOf(place, HEADS, ask, signal);
       const loaded = await this.#runtime.load(files, { onProgress: (report) => progress.show(report), signal });
       this.#show(name, loaded);
       return true;
@@ -266,33 +263,9 @@ function readLines() {
   throw new Problem("TooManyLines", `There are ${texts.length} lines; the page compares up to ${MAX_LINES}.`, "Leave some out.");
 }
 
-/** The model that the form names. @returns {Choice} */
-function readModelId() {
-  const text = page.modelId.value.trim();
-  if (/^https?:\/\//.test(text) && URL.canParse(text)) {
-    const url = text.replace(/\/*$/, "/");
-    return { name: url.split("/").at(-2) ?? url, place: address(url) };
-  }
-  if (/^([\w.-]+\/)?[\w.-]+$/.test(text)) return { name: text, place: address(`${HUB}${text}/resolve/main/`) };
-  page.modelId.focus();
-  throw new Problem("BadModel", `"${text}" is neither a model of the Hub nor an address.`, "Write its owner and name, as in sentence-transformers/all-MiniLM-L6-v2.");
-}
-
-/** @param {AbortSignal} signal @returns {Promise<never>} */
-function aborted(signal) {
-  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
-}
-
 /** @param {string} text */
 function say(text) {
   page.status.textContent = text;
-}
-
-/** Which downloads the browser keeps. */
-async function showKept() {
-  const urls = await kept();
-  page.kept.hidden = urls.size === 0;
-  page.keptText.textContent = `${urls.size} ${urls.size === 1 ? "download is" : "downloads are"} kept in this browser.`;
 }
 
 /** The models of the server that this page comes from. @param {Reader} reader */
@@ -356,8 +329,9 @@ function listen(reader) {
   page.modelForm.onsubmit = (event) => {
     event.preventDefault();
     try {
-      reader.load(readModelId());
+      reader.load(written(page.modelId.value, "sentence-transformers/all-MiniLM-L6-v2"));
     } catch (error) {
+      page.modelId.focus();
       problems.show(error);
     }
   };
@@ -365,10 +339,6 @@ function listen(reader) {
     input.onchange = () => loadFolder(reader, new Map([...(input.files ?? [])].map((file) => [file.webkitRelativePath || file.name, file])));
     input.onclick = () => (input.value = ""); // else choosing the same files again, mended perhaps, would be no change
   }
-  page.forget.onclick = async () => {
-    await clear();
-    await showKept();
-  };
   onDrop(element("drop", HTMLElement), async (_, transfer) => {
     try {
       loadFolder(reader, await dropped(transfer));
@@ -384,4 +354,4 @@ showExamples(reader);
 showLikeness(false);
 isolate();
 await showPresets(reader);
-await showKept();
+await downloads.show();

@@ -1,6 +1,6 @@
-import { kept, clear } from "../../web/cache.js";
 import { isolate } from "../../web/isolation.js";
-import { Figures, ProblemBox, ProgressBar, element, megabytes, onDrop, readNumber } from "../../web/page.js";
+import { Kept } from "../../web/kept.js";
+import { Figures, ProblemBox, ProgressBar, aborted, element, megabytes, onDrop, readNumber } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime, SITE } from "../../web/tallow.js";
 import { kindOf } from "./files.js";
@@ -22,9 +22,6 @@ const page = {
   addressForm: element("address-form", HTMLFormElement),
   modelUrl: element("model-url", HTMLInputElement),
   tokenizerUrl: element("tokenizer-url", HTMLInputElement),
-  kept: element("kept", HTMLElement),
-  keptText: element("kept-text", HTMLElement),
-  forget: element("forget", HTMLButtonElement),
   storyForm: element("story-form", HTMLFormElement),
   examples: element("examples", HTMLElement),
   prompt: element("prompt", HTMLTextAreaElement),
@@ -38,6 +35,7 @@ const page = {
 };
 const problems = new ProblemBox(element("error", HTMLElement));
 const progress = new ProgressBar(element("progress", HTMLElement));
+const downloads = new Kept(element("kept", HTMLElement), markKept);
 
 /** Loads models and tells stories, one of each at a time. */
 class Storyteller {
@@ -85,7 +83,7 @@ class Storyteller {
       progress.hide();
       page.modelName.textContent = this.#current?.description ?? "None. Choose a model and its tokenizer.";
       markPreset(this.#current?.name ?? null);
-      showKept();
+      downloads.show();
     });
   }
 
@@ -232,11 +230,6 @@ function readOptions() {
   };
 }
 
-/** @param {AbortSignal} signal @returns {Promise<never>} */
-function aborted(signal) {
-  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
-}
-
 /** @param {string} text */
 function say(text) {
   page.status.textContent = text;
@@ -301,11 +294,8 @@ function markPreset(name) {
   }
 }
 
-/** Which downloads the browser keeps. */
-async function showKept() {
-  const urls = await kept();
-  page.kept.hidden = urls.size === 0;
-  page.keptText.textContent = `${urls.size} ${urls.size === 1 ? "download is" : "downloads are"} kept in this browser.`;
+/** @param {Set<string>} urls  that the browser keeps */
+function markKept(urls) {
   for (const button of page.presets.querySelectorAll("button")) {
     const where = button.querySelector("small");
     if (where) where.textContent = urls.has(button.dataset.url ?? "") ? "kept in this browser" : (where.dataset.origin ?? "");
@@ -397,10 +387,6 @@ function listen(storyteller) {
     event.preventDefault();
     loadAddresses(storyteller);
   };
-  page.forget.onclick = async () => {
-    await clear();
-    await showKept();
-  };
   onDrop(element("drop", HTMLElement), (files) => takeDrop(files, storyteller));
 }
 
@@ -409,4 +395,4 @@ listen(storyteller);
 loadFiles(storyteller); // browsers keep the files of a form over a reload
 isolate();
 showPresets(await findPresets(), storyteller);
-await showKept();
+await downloads.show();

@@ -1,6 +1,6 @@
 import { showInk } from "../../web/canvas.js";
 import { isolate } from "../../web/isolation.js";
-import { Figures, ProblemBox, ProgressBar, element, onDrop, readNumber } from "../../web/page.js";
+import { Figures, ProblemBox, ProgressBar, element, onDrop, readNumber, save } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime } from "../../web/tallow.js";
 import { LossCurve } from "./curve.js";
@@ -200,11 +200,7 @@ class Workbench {
     return this.#guarded(async () => {
       await this.#started;
       const bytes = await this.#runtime.call("export");
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([bytes]));
-      link.download = "weights.safetensors";
-      link.click();
-      URL.revokeObjectURL(link.href);
+      save("weights.safetensors", bytes);
       say(`Saved weights.safetensors, ${bytes.length.toLocaleString("en")} bytes: tl.load reads it.`);
     });
   }

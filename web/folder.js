@@ -1,9 +1,9 @@
 /** Where the files of a model come from: a folder of this computer, a server's list of them, or an address. */
 
-import { Problem } from "../../web/protocol.js";
-import { Missing, readInto } from "../../web/source.js";
+import { Problem } from "./protocol.js";
+import { Missing, readInto } from "./source.js";
 
-/** @import { Source } from "../../web/protocol.js" */
+/** @import { Source } from "./protocol.js" */
 
 /**
  * A place that holds a model. `read` is for its small files, which are looked into before the rest is fetched.
@@ -12,21 +12,24 @@ import { Missing, readInto } from "../../web/source.js";
  *   read(path: string, signal: AbortSignal): Promise<File | null>,
  *   source(path: string): Source,
  * }} Place  `has` is true also where only trying will tell
+ * @typedef {{ name: string, place: Place }} Choice
  * @typedef {{ required: string[], optional: string[] }} Wanted
  */
+
+const HUB = "https://huggingface.co/";
 
 /**
  * The files of the model at a place, the small ones first.
  * @param {Place} place
- * @param {(texts: { modules?: string, config?: string }) => Promise<Wanted>} ask  which files those are
+ * @param {Record<string, string>} heads  the files that tell which others there are, by what `ask` calls their texts
+ * @param {(texts: Record<string, string | undefined>) => Promise<Wanted>} ask  which files those are
  * @param {AbortSignal} signal
  * @returns {Promise<Record<string, Source>>}
  * @throws {Problem} naming the files that are not there
  */
-export async function filesOf(place, ask, signal) {
-  const text = async (/** @type {string} */ path) => (await place.read(path, signal))?.text();
-  const [modules, config] = await Promise.all([text("modules.json"), text("config.json")]);
-  const { required, optional } = await ask({ modules, config });
+export async function filesOf(place, heads, ask, signal) {
+  const read = async (/** @type {[string, string]} */ [name, path]) => [name, await (await place.read(path, signal))?.text()];
+  const { required, optional } = await ask(Object.fromEntries(await Promise.all(Object.entries(heads).map(read))));
   const missing = required.filter((path) => !place.has(path));
   if (missing.length) {
     throw new Problem(
@@ -71,12 +74,29 @@ export function listed(urls) {
 }
 
 /** A folder at an address, which ends with a slash. @param {string} url @returns {Place} */
-export function address(url) {
+function address(url) {
   return {
     has: () => true,
     read: (path, signal) => read(url + path, signal),
     source: (path) => ({ url: url + path }),
   };
+}
+
+/**
+ * The model that somebody has written down.
+ * @param {string} text  owner/name of the Hub, or the address of a folder
+ * @param {string} example
+ * @returns {Choice}
+ * @throws {Problem} it is neither
+ */
+export function written(text, example) {
+  const name = text.trim();
+  if (/^https?:\/\//.test(name) && URL.canParse(name)) {
+    const url = name.replace(/\/*$/, "/");
+    return { name: url.split("/").at(-2) ?? url, place: address(url) };
+  }
+  if (/^([\w.-]+\/)?[\w.-]+$/.test(name)) return { name, place: address(`${HUB}${name}/resolve/main/`) };
+  throw new Problem("BadModel", `"${name}" is neither a model of the Hub nor an address.`, `Write its owner and name, as in ${example}.`);
 }
 
 /** A small file, from the browser's copy if there is one; null where there is no such file. @param {string} url @param {AbortSignal} signal */

@@ -18,14 +18,13 @@ import math
 import re
 import struct
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tallow.errors import CheckpointError
 from tallow.io import gguf_blocks, pytorch
-from tallow.io.source import Bytes, open_source
+from tallow.io.source import Bytes, Opened, Source, open_source
 from tallow.tensor import Tensor, wrap
 from tallow.text.whisper import WhisperTokenizer
 
@@ -78,24 +77,25 @@ class Loaded(NamedTuple):
     tokenizer: WhisperTokenizer | None
 
 
-def load(path: Path) -> Loaded:
+def load(source: Source) -> Loaded:
     """Read a file of either format.
 
     Raises:  OSError; CheckpointError when it is neither, truncated or malformed
     """
-    data, name = open_source(path)
-    return _load_ggml(data, name) if data[:4].tobytes() == GGML_MAGIC else _load_openai(path)
+    opened = open_source(source)
+    return _load_ggml(*opened) if opened.data[:4].tobytes() == GGML_MAGIC else _load_openai(opened)
 
 
-def _load_openai(path: Path) -> Loaded:
-    content: Any = pytorch.load(path)
+def _load_openai(opened: Opened) -> Loaded:
+    content: Any = pytorch.load(opened)
     parts = (content.get("dims"), content.get("model_state_dict")) if isinstance(content, Mapping) else (None, None)
     dims, state = parts
     if not isinstance(dims, Mapping) or not isinstance(state, Mapping):
         raise CheckpointError(
-            f"{path} is no Whisper of OpenAI's: it lacks dims or model_state_dict", mend="pass their .pt, or a folder"
+            f"{opened.name} is no Whisper of OpenAI's: it lacks dims or model_state_dict",
+            mend="pass their .pt, or a folder",
         )
-    return Loaded(_entries(dims, str(path)), _renamed(state), None)
+    return Loaded(_entries(dims, opened.name), _renamed(state), None)
 
 
 def _entries(dims: Mapping[str, Any], source: str) -> dict[str, Any]:

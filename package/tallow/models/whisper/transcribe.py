@@ -104,6 +104,7 @@ class Transcription:
     Attributes:
         language: the code of what is spoken.
         duration_s, position_s: of the sound, and how much of it has been heard.
+        mel: the sound's spectrogram, of which any window can be asked for.
 
     Example:
         run = Transcription(model, "talk.mp3")
@@ -123,10 +124,10 @@ class Transcription:
         self.model = model
         self.tokenizer = model.tokenizer
         self._window = 2 * model.config.max_source_positions
-        self._mel = MelWindows(_blocks(audio), model.config.num_mel_bins)
-        self.duration_s = self._mel.frames / FRAMES_PER_SECOND
+        self.mel = MelWindows(_blocks(audio), model.config.num_mel_bins)
+        self.duration_s = self.mel.frames / FRAMES_PER_SECOND
         self.position_s = 0.0
-        self._clips = _clips(self.options.clip_timestamps, self._mel.frames)
+        self._clips = _clips(self.options.clip_timestamps, self.mel.frames)
         self.language = self._find_language()
         self._decoding["language"] = self.language
         self.segments: list[Segment] = []
@@ -145,7 +146,7 @@ class Transcription:
                 seek, segments = self._hear(place)
                 if seek <= place.seek:  # by the times of words; the same would be heard again, without end
                     seek = place.seek + place.size
-                self.position_s = min(seek, self._mel.frames) / FRAMES_PER_SECOND
+                self.position_s = min(seek, self.mel.frames) / FRAMES_PER_SECOND
                 yield from segments
 
     def transcript(self) -> Transcript:
@@ -158,17 +159,17 @@ class Transcription:
             return language_code(self._decoding["language"])
         if not self.tokenizer.is_multilingual:
             return "en"
-        (found,) = detect_language(self.model, self._mel.window(0, self._window)[None])
+        (found,) = detect_language(self.model, self.mel.window(0, self._window)[None])
         return max(found, key=lambda code: found[code])
 
     def _place(self, seek: int, end: int) -> Place:
-        size = min(self._window, self._mel.frames - seek, end - seek)
-        return Place(seek, size, seek / FRAMES_PER_SECOND, (seek + self._window) / FRAMES_PER_SECOND, self._mel.frames)
+        size = min(self._window, self.mel.frames - seek, end - seek)
+        return Place(seek, size, seek / FRAMES_PER_SECOND, (seek + self._window) / FRAMES_PER_SECOND, self.mel.frames)
 
     def _hear(self, place: Place) -> tuple[int, list[Segment]]:
         """Where to go on, and the segments of a window."""
         mel = np.zeros((self.model.config.num_mel_bins, self._window), np.float32)
-        mel[:, : place.size] = self._mel.window(place.seek, place.size)
+        mel[:, : place.size] = self.mel.window(place.seek, place.size)
         with no_grad():
             audio_SD = encode(self.model, mel[None])[0]
         result = self._decode(audio_SD)

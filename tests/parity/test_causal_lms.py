@@ -57,6 +57,22 @@ FALCON_SIZES = {
     "bos_token_id": 1,
     "eos_token_id": None,
 }
+LONGROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "short_factor": [1.0, 1.1, 1.2, 1.3],
+    "long_factor": [1.0, 1.5, 2.5, 4.0],
+}
+YARN = {
+    "rope_type": "yarn",
+    "rope_theta": 100.0,
+    "factor": 3.0,
+    "beta_fast": 4.0,
+    "beta_slow": 0.5,
+    "mscale": 0.7,
+    "mscale_all_dim": 0.3,
+    "truncate": False,
+}
 SLIDING = {"use_sliding_window": True, "sliding_window": 7}
 # What transformers makes and tallow loads, and what is not as in SIZES.
 VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
@@ -101,6 +117,34 @@ VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
         LLAMA_SIZES
         | {"max_position_embeddings": 24}
         | {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}},
+    ),
+    # Texts of more than 24 tokens are long ones.
+    "phi3, longrope": (
+        "Phi3",
+        Phi3,
+        LLAMA_SIZES | {"original_max_position_embeddings": 24, "rope_parameters": LONGROPE},
+    ),
+    "phi3, a part of each head": (
+        "Phi3",
+        Phi3,
+        LLAMA_SIZES
+        | {"num_attention_heads": 2, "sliding_window": 9, "original_max_position_embeddings": 24}
+        | {"rope_parameters": LONGROPE | {"partial_rotary_factor": 0.5}},
+    ),
+    "llama, longrope": (
+        "Llama",
+        Llama,
+        LLAMA_SIZES | {"rope_parameters": LONGROPE | {"factor": 3.0, "original_max_position_embeddings": 24}},
+    ),
+    "qwen2, yarn": (
+        "Qwen2",
+        Qwen2,
+        LLAMA_SIZES | {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}},
+    ),
+    "qwen3, yarn": (
+        "Qwen3",
+        Qwen3,
+        LLAMA_SIZES | {"max_position_embeddings": 24, "head_dim": 16} | {"rope_parameters": YARN},
     ),
 }
 

@@ -56,12 +56,14 @@ class BertConfig(Config):
     labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
 
     model_types: ClassVar[tuple[str, ...]] = ("bert",)
-    computed: ClassVar = {
-        "is_decoder": (False,),
-        "add_cross_attention": (False,),
-        "position_embedding_type": ("absolute",),
-        "tie_word_embeddings": (True,),
-    }
+    computed: ClassVar = {"position_embedding_type": ("absolute",), "tie_word_embeddings": (True,)}
+    # Of the first program's poolers, of which there is one only.
+    neutral: ClassVar = frozenset(
+        {
+            *("directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers"),
+            *("pooler_size_per_head", "pooler_type"),
+        }
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

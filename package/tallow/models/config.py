@@ -13,25 +13,41 @@ from tallow.io.json_object import parse_object
 
 CONFIG = "config.json"
 MAX_DEPTH = 8
+MAX_LABELS = 100_000  # more than any classifier has
 
 # Entries of any config.json that change nothing a model computes: where it comes from, how it is to be served, what its
-# outputs are called, and the settings of generation that old versions of transformers kept here.
+# outputs are called, how long texts are by somebody's tokenizer, and the settings of generation that old versions of
+# transformers kept here.
 # fmt: off
 NEUTRAL = frozenset({
-    "_name_or_path", "architectures", "model_type", "transformers_version", "torch_dtype", "dtype", "auto_map",
-    "finetuning_task", "task_specific_params", "language", "license_name", "gradient_checkpointing",
-    "_attn_implementation", "attn_implementation", "use_cache", "output_past", "output_attentions",
+    "_name_or_path", "name_or_path", "_commit_hash", "architectures", "model_type", "transformers_version",
+    "torch_dtype", "dtype", "auto_map", "finetuning_task", "task_specific_params", "language", "license_name",
+    "gradient_checkpointing", "_attn_implementation", "_attn_implementation_autoset", "attn_implementation",
+    "_flash_attn_2_enabled", "cache_implementation", "use_cache", "output_past", "output_attentions",
     "output_hidden_states", "return_dict", "torchscript", "use_bfloat16", "tf_legacy_loss",
     "chunk_size_feed_forward", "pruned_heads", "tokenizer_class", "prefix", "problem_type", "id2label", "label2id",
+    "num_labels", "_num_labels", "max_sequence_length", "model_max_length", "is_llama_config",
+    "transformers.js_config", "sentence_transformers", "unsloth_version", "unsloth_fixed",
     "initializer_range", "initializer_factor", "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id",
     "cls_token_id", "mask_token_id", "unk_token_id", "decoder_start_token_id", "forced_bos_token_id",
     "forced_eos_token_id", "begin_suppress_tokens", "suppress_tokens", "max_length", "min_length", "do_sample",
     "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p",
     "typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size",
     "bad_words_ids", "num_return_sequences", "output_scores", "return_dict_in_generate", "remove_invalid_values",
-    "exponential_decay_length_penalty",
+    "exponential_decay_length_penalty", "epsilon_cutoff", "eta_cutoff", "encoder_repetition_penalty",
+    "num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold", "assistant_lookbehind",
+    "target_lookbehind",
 })
 # fmt: on
+
+# Entries of any config.json that would change the numbers, and the values that all models compute but those that say
+# otherwise.
+COMPUTED: Mapping[str, tuple[Any, ...]] = {
+    "is_encoder_decoder": (False,),
+    "tie_encoder_decoder": (False,),
+    "add_cross_attention": (False,),
+    "is_decoder": (False,),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +58,8 @@ class Config:
 
     Attributes:
         model_types: the values of `model_type` that the config reads.
-        computed: entries that would change the numbers, and the values of them that the model computes.
+        computed: entries that would change the numbers, and the values of them that the model computes; they come
+            before those of any model.
         neutral: entries, beside those of any model, that change nothing.
     """
 
@@ -89,14 +106,16 @@ class Config:
             )
         cls.prepare(entries)
         known = {field.name for field in fields(cls)}
-        ignored = NEUTRAL | cls.neutral
+        ignored, computed = NEUTRAL | cls.neutral, {**COMPUTED, **cls.computed}
         foreign = []
         for name, value in entries.items():
-            if name in cls.computed:
-                if value not in cls.computed[name]:
-                    values = " or ".join(repr(v) for v in cls.computed[name])
+            if value is None or name in known:
+                continue
+            if name in computed:
+                if value not in computed[name]:
+                    values = " or ".join(repr(v) for v in computed[name])
                     foreign.append(f"  {name} is {value!r}; the model computes {values}")
-            elif name not in known and name not in ignored and value is not None:
+            elif name not in ignored:
                 foreign.append(f"  {name} is {value!r}; the model does not know it")
         if foreign:
             mend = "an entry that is of no account to the numbers can be taken out of the file"
@@ -125,20 +144,34 @@ def token_ids(entry: Any) -> tuple[int, ...]:
     return tuple(entry) if isinstance(entry, list) else () if entry is None else (entry,)
 
 
+def end_ids(entries: dict[str, Any]) -> None:
+    """Bring the ids that end a text to a tuple; a file without the entry has the model's default, null is none."""
+    if "eos_token_id" in entries:
+        entries["eos_token_id"] = token_ids(entries["eos_token_id"])
+
+
 def labels_of(entries: dict[str, Any]) -> None:
     """Bring the names of a classifier's labels to `labels`, in the order of its logits."""
-    names = entries.get("id2label")
-    if isinstance(names, dict):
+    names, count = entries.get("id2label"), entries.get("num_labels")
+    if not isinstance(names, dict):
+        names = dict.fromkeys(range(count)) if type(count) is int and count < MAX_LABELS else {}
+    if names:
         entries["labels"] = tuple(str(names.get(str(i), f"LABEL_{i}")) for i in range(len(names)))
 
 
 def rope_entries(entries: dict[str, Any]) -> None:
-    """Bring rotary's settings, which transformers 5 keeps in one place, to `rope_theta` and `rope_scaling`."""
-    rope = entries.get("rope_parameters")
+    """Bring rotary's settings to `rope_theta`, `partial_rotary_factor` and `rope_scaling`.
+
+    transformers 5 keeps all of them in `rope_parameters`; where they are twice in a file, those count that are inside.
+    """
+    rope = entries.pop("rope_parameters", None)
+    rope = entries.get("rope_scaling") or rope
     if isinstance(rope, dict):
-        rope = {name: value for name, value in rope.items() if (name, value) != ("partial_rotary_factor", 1.0)}
-        entries.setdefault("rope_theta", rope.get("rope_theta"))
-    entries["rope_scaling"] = entries.get("rope_scaling") or rope or None
+        rope = {name: value for name, value in rope.items() if value is not None}
+        for name in ("rope_theta", "partial_rotary_factor"):
+            if name in rope:
+                entries[name] = rope.pop(name)
+    entries["rope_scaling"] = rope or None
 
 
 def _is_finite(value: Any) -> bool:

@@ -24,7 +24,7 @@ from tallow import devices, dtypes
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
-from tallow.models.config import Config, rope_entries, token_ids
+from tallow.models.config import Config, end_ids, rope_entries
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn import functional as F
 from tallow.nn.attention import causal_attention, merge_heads
@@ -34,7 +34,8 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
-from tallow.nn.rotary import RotaryEmbedding, frequencies
+from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
+from tallow.nn.rotary import RotaryEmbedding
 from tallow.tensor import Tensor, wrap
 
 
@@ -76,8 +77,8 @@ class FalconConfig(Config):
     eos_token_id: tuple[int, ...] = (11,)
 
     model_types: ClassVar[tuple[str, ...]] = ("falcon", "RefinedWeb", "RefinedWebModel")
-    computed: ClassVar = {"hidden_dropout": (0.0,), "attention_dropout": (0.0,)}
-    neutral: ClassVar = frozenset({"rope_parameters", "apply_residual_connection_post_layernorm"})
+    computed: ClassVar = {"hidden_dropout": (0.0,), "attention_dropout": (0.0,), "partial_rotary_factor": (1.0,)}
+    neutral: ClassVar = frozenset({"apply_residual_connection_post_layernorm"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,7 +91,7 @@ class FalconConfig(Config):
             )
         self.require("num_ln_in_parallel_attn", "1, 2 or None", lambda norms: norms in (1, 2, None))
         if not self.alibi:
-            frequencies(self.head_width, self.rope_theta, self.rope_scaling)
+            frequencies(self.head_width, self.rope_theta, self.rope_scaling, self.max_position_embeddings)
 
     @property
     def head_width(self) -> int:
@@ -114,7 +115,7 @@ class FalconConfig(Config):
             if old in entries:
                 entries.setdefault(new, entries.pop(old))
         rope_entries(entries)
-        entries["eos_token_id"] = token_ids(entries.get("eos_token_id"))
+        end_ids(entries)
 
 
 class FalconAttention(Module):
@@ -310,7 +311,13 @@ class Falcon(FalconPretrainedModel, CausalLM):
 
     @property
     def context_length(self) -> int:
-        return self.config.max_position_embeddings
+        return longest_text(self.config.rope_scaling, self.config.max_position_embeddings)
+
+    @property
+    def prefill_chunk(self) -> int | None:
+        # All keys of a prompt are turned by the angles for its whole length.
+        length = unscaled_length(self.config.rope_scaling, self.config.max_position_embeddings)
+        return super().prefill_chunk if length is None else None
 
     @property
     def cache_shape(self) -> CacheShape:

@@ -22,7 +22,11 @@ from tallow.tensor import Tensor
 class GemmaConfig(LlamaConfig):
     """The sizes of a Gemma, as LlamaConfig."""
 
+    num_key_value_heads: int = 16
+    max_position_embeddings: int = 8192
     head_dim: int | None = 256
+    bos_token_id: int = 2
+    eos_token_id: tuple[int, ...] = (1,)
     tie_word_embeddings: bool = True
 
     model_types: ClassVar[tuple[str, ...]] = ("gemma",)
@@ -30,8 +34,8 @@ class GemmaConfig(LlamaConfig):
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         **LlamaConfig.computed,
         "hidden_act": ("gelu_pytorch_tanh", "gelu"),
-        "hidden_activation": ("gelu_pytorch_tanh", None),
-        "use_bidirectional_attention": (False, None),
+        "hidden_activation": ("gelu_pytorch_tanh",),
+        "use_bidirectional_attention": (False,),
     }
 
 

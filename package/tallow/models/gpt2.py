@@ -21,7 +21,7 @@ from tallow import creation, devices
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
-from tallow.models.config import Config, token_ids
+from tallow.models.config import Config, end_ids
 from tallow.models.pretrained import PretrainedModel, check_length
 from tallow.nn import functional as F
 from tallow.nn import init
@@ -65,7 +65,7 @@ class GPT2Config(Config):
     eos_token_id: tuple[int, ...] = (50256,)
 
     model_types: ClassVar[tuple[str, ...]] = ("gpt2",)
-    computed: ClassVar = {"add_cross_attention": (False,), "tie_word_embeddings": (True,), "is_decoder": (False, True)}
+    computed: ClassVar = {"tie_word_embeddings": (True,), "is_decoder": (False, True)}
     # The first scales the keys before the product, and the rest is of the head for pairs of texts.
     neutral: ClassVar = frozenset(
         {
@@ -82,7 +82,7 @@ class GPT2Config(Config):
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        entries["eos_token_id"] = token_ids(entries.get("eos_token_id"))
+        end_ids(entries)
 
 
 class Conv1D(Module):

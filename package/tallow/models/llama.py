@@ -25,7 +25,7 @@ from tallow.io import llama2c
 from tallow.io.source import Source
 from tallow.kernels.decode_block import DecodeBlock
 from tallow.models.causal_lm import CacheShape, CausalLM, to_host
-from tallow.models.config import Config, rope_entries, token_ids
+from tallow.models.config import Config, end_ids, rope_entries
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
 from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
@@ -33,7 +33,8 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
-from tallow.nn.rotary import RotaryEmbedding, frequencies, is_dynamic
+from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
+from tallow.nn.rotary import RotaryEmbedding
 from tallow.ops.silu_mul import silu_mul
 from tallow.tensor import Tensor, wrap
 
@@ -76,7 +77,6 @@ class LlamaConfig(Config):
         "attention_dropout": (0.0,),
         "partial_rotary_factor": (1.0,),
     }
-    neutral: ClassVar = frozenset({"rope_parameters"})  # read as rope_scaling and rope_theta
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +94,8 @@ class LlamaConfig(Config):
                 f"LlamaConfig: num_key_value_heads={self.num_key_value_heads} does not divide "
                 f"num_attention_heads={self.num_attention_heads}"
             )
-        frequencies(self.head_width, self.rope_theta, self.rope_scaling)  # refuses a scaling it does not have
+        # Refuses a scaling it does not have.
+        frequencies(self.rotary_width, self.rope_theta, self.rope_scaling, self.max_position_embeddings)
 
     def window_of(self, layer: int) -> int | None:
         """The sliding window of a layer."""
@@ -109,12 +110,18 @@ class LlamaConfig(Config):
     def head_width(self) -> int:
         return self.head_dim or self.hidden_size // self.num_attention_heads
 
+    @property
+    def rotary_width(self) -> int:
+        """How many elements of a head are turned by its position, the first ones."""
+        return self.head_width
+
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        if entries.get("num_key_value_heads") is None:
-            entries["num_key_value_heads"] = entries.get("num_attention_heads")
+        # null is a head each, and so is no entry, unless the model has a number of its own.
+        kv_heads = entries.get("num_key_value_heads", getattr(cls, "num_key_value_heads", None))
+        entries["num_key_value_heads"] = entries.get("num_attention_heads") if kv_heads is None else kv_heads
         rope_entries(entries)
-        entries["eos_token_id"] = token_ids(entries.get("eos_token_id"))
+        end_ids(entries)
 
     @classmethod
     def from_llama2c(cls, header: llama2c.Header) -> LlamaConfig:
@@ -220,7 +227,7 @@ class LlamaModel(Module):
         self.layers = ModuleList(self.layer_class(config, i, device, dtype) for i in range(config.num_hidden_layers))
         self.norm = self.layer_class.norm_class(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
         self.rotary_emb = RotaryEmbedding(
-            config.head_width,
+            config.rotary_width,
             config.rope_theta,
             interleaved=config.rope_interleaved,
             scaling=config.rope_scaling,
@@ -279,9 +286,7 @@ class Llama(CausalLM):
 
     @property
     def context_length(self) -> int:
-        if is_dynamic(self.config.rope_scaling):
-            return int(self.config.max_position_embeddings * self.config.rope_scaling["factor"])
-        return self.config.max_position_embeddings
+        return longest_text(self.config.rope_scaling, self.config.max_position_embeddings)
 
     @property
     def cache_shape(self) -> CacheShape:
@@ -298,9 +303,14 @@ class Llama(CausalLM):
         return tuple(layer.self_attn.window for layer in self.model.layers)
 
     @property
+    def unscaled_length(self) -> int | None:
+        """The longest text whose positions are turned as those of every shorter one; None where that holds of all."""
+        return unscaled_length(self.config.rope_scaling, self.config.max_position_embeddings)
+
+    @property
     def prefill_chunk(self) -> int | None:
         # All keys of a prompt are turned by the angles for its whole length.
-        return None if is_dynamic(self.config.rope_scaling) else super().prefill_chunk
+        return super().prefill_chunk if self.unscaled_length is None else None
 
     def new_cache(self, **options: Any) -> KVCache:
         cache = super().new_cache(**options)
@@ -434,7 +444,7 @@ def _is_plain(model: Llama, cache: KVCache) -> bool:
         return False
     if any(window is not None and window < cache.capacity for window in model.windows):
         return False
-    if is_dynamic(model.config.rope_scaling) and cache.capacity > model.config.max_position_embeddings:
+    if model.unscaled_length is not None and model.unscaled_length < cache.capacity:
         return False
     dtypes_used = {parameter.dtype for parameter in model.parameters()}
     float32_cache = cache.dtype is dtypes.float32

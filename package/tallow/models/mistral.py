@@ -17,6 +17,9 @@ from tallow.models.llama import Llama, LlamaConfig
 class MistralConfig(LlamaConfig):
     """The sizes of a Mistral, as LlamaConfig."""
 
+    num_key_value_heads: int = 8
+    max_position_embeddings: int = 131072
+
     model_types: ClassVar[tuple[str, ...]] = ("mistral",)
 
     @classmethod

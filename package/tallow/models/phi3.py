@@ -1,36 +1,77 @@
 """Phi-3: Llama's transformer, with one matrix for queries, keys and values, and one for gate and up.
 
-Loads folders of Hugging Face's `Phi3ForCausalLM`, but for those whose rotary positions are scaled by "longrope".
+Loads folders of Hugging Face's `Phi3ForCausalLM`, which Phi-4-mini is too.
 
 Source:  Abdin et al. 2024, arXiv:2404.14219; names as in transformers' `modeling_phi3.py`
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
+from tallow import devices
 from tallow.apply import apply
-from tallow.models.llama import Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
+from tallow.dtypes import Array
+from tallow.models.llama import Llama, LlamaAttention, LlamaCache, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn.attention import split_heads
+from tallow.nn.cache import KVCache
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
+from tallow.nn.rope_scaling import ORIGINAL
 from tallow.ops.silu_mul import silu_mul
-from tallow.tensor import Tensor
+from tallow.tensor import Tensor, wrap
 
 
 @dataclass(frozen=True, kw_only=True)
 class Phi3Config(LlamaConfig):
-    """The sizes of a Phi-3, as LlamaConfig."""
+    """The sizes of a Phi-3, as LlamaConfig.
+
+    Attributes:
+        partial_rotary_factor: the part of each head that is turned by its position.
+        original_max_position_embeddings: of the texts before training went on with longer ones; `rope_scaling` of type
+            "longrope" tells short texts from long ones by it, whatever its own entry says.
+    """
+
+    max_position_embeddings: int = 4096
+    original_max_position_embeddings: int = 4096
+    partial_rotary_factor: float = 1.0
+    rms_norm_eps: float = 1e-5
+    eos_token_id: tuple[int, ...] = (32000,)
 
     model_types: ClassVar[tuple[str, ...]] = ("phi3",)
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         **LlamaConfig.computed,
         "resid_pdrop": (0.0,),
         "embd_pdrop": (0.0,),
+        "lm_head_bias": (False,),
+        "full_attn_mod": (1,),
+        "interpolate_factor": (1,),
     }
-    neutral: ClassVar = LlamaConfig.neutral | {"original_max_position_embeddings"}  # counts with "longrope" only
+
+    def __post_init__(self) -> None:
+        self.require("partial_rotary_factor", "more than 0 and at most 1", lambda part: 0 < part <= 1)
+        super().__post_init__()
+
+    @property
+    def rotary_width(self) -> int:
+        return int(self.head_width * self.partial_rotary_factor)
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        super().prepare(entries)
+        rope = entries["rope_scaling"]
+        if not isinstance(rope, dict):
+            return
+        kind = rope.pop("type", "default")
+        rope.setdefault("rope_type", kind)
+        if rope["rope_type"] in ("su", "yarn"):  # as the first configs call it
+            rope["rope_type"] = "longrope"
+        if rope["rope_type"] == "longrope":
+            rope[ORIGINAL] = entries.get(ORIGINAL) or cls.original_max_position_embeddings
 
 
 class Phi3Attention(LlamaAttention):
@@ -69,11 +110,53 @@ class Phi3Model(LlamaModel):
     layer_class = Phi3DecoderLayer
 
 
+class Phi3Cache(LlamaCache):
+    """A cache that can be read anew: it remembers the tokens, and whether they were turned as those of a long text."""
+
+    def __init__(self, layers: int, batch: int, kv_heads: int, length: int, head_dim: int, **options: Any) -> None:
+        super().__init__(layers, batch, kv_heads, length, head_dim, **options)
+        self.tokens: Array = devices.move(np.zeros((batch, length), np.int64), self.device)
+        self.is_long = False
+
+    def clear(self) -> None:
+        """Forget all positions, but for their tokens."""
+        self.length = 0
+        for room in self.layers:
+            room.first = 0
+
+    def select(self, rows: Sequence[int]) -> None:
+        if list(rows) != list(range(self.batch)):
+            self.tokens = self.tokens[devices.move(np.array(rows, np.int64), self.device)]
+        super().select(rows)
+
+
 class Phi3(Llama):
     """A language model; Hugging Face's `Phi3ForCausalLM`.
+
+    With "longrope", all positions of a text are turned by other angles once it is longer than those of the first
+    training: the model then reads what its cache holds once more.
 
     Args:    as Llama
     """
 
     config_class = Phi3Config
     model_class = Phi3Model
+    cache_class = Phi3Cache
+
+    def hidden(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
+        if cache is None or self.unscaled_length is None:
+            return super().hidden(tokens_BT, cache)
+        assert isinstance(cache, Phi3Cache)
+        start, new = cache.length, tokens_BT.shape[1]
+        if start + new <= cache.capacity:
+            cache.tokens[:, start : start + new] = tokens_BT.array
+        is_long = start + new > self.unscaled_length
+        if is_long != cache.is_long and start:
+            cache.clear()
+            tokens_BT = wrap(cache.tokens[:, : start + new])
+        cache.is_long = is_long
+        return super().hidden(tokens_BT, cache)[:, -new:]
+
+    @property
+    def prefill_chunk(self) -> int | None:
+        return super(Llama, self).prefill_chunk  # a long text's first chunks are read anew, whole

@@ -8,6 +8,7 @@ Source:  Yang et al. 2024, arXiv:2407.10671; Yang et al. 2025, arXiv:2505.09388;
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,12 +28,16 @@ class Qwen2Config(LlamaConfig):
             layers from max_window_layers on have it.
     """
 
+    num_key_value_heads: int = 32
+    max_position_embeddings: int = 32768
     use_sliding_window: bool = False
     max_window_layers: int = 28
     layer_types: tuple[str, ...] | None = None
     attention_bias: bool = True
+    eos_token_id: tuple[int, ...] = ()
 
     model_types: ClassVar[tuple[str, ...]] = ("qwen2",)
+    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {**LlamaConfig.computed, "use_mrope": (False,)}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,6 +19,7 @@ ported code keep working:
     ├── MissingPackageError ImportError       a package of an extra that is not installed
     ├── KernelUnavailable   RuntimeError      no kernel takes these arguments
     ├── WorkerError         RuntimeError      a worker process that died, or took too long
+    ├── DistributedError    RuntimeError      processes that compute together, and one that is gone or does not answer
     ├── DatasetError        RuntimeError      data that is missing, truncated or malformed; a ValueError as well
     ├── AudioError          RuntimeError      sound that is damaged or in no known format; a ValueError as well
     ├── HubError            OSError           a model that is neither on this machine nor to be had from the Hub
@@ -107,6 +108,10 @@ class KernelUnavailable(TallowError, RuntimeError):
 
 class WorkerError(TallowError, RuntimeError):
     """A worker process that died, or took too long."""
+
+
+class DistributedError(TallowError, RuntimeError):
+    """Processes that compute together: one of them is gone, does not answer, or does something else."""
 
 
 class DatasetError(TallowError, RuntimeError, ValueError):

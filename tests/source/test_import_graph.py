@@ -40,6 +40,7 @@ LAYERS = (
         "special",
         "typed_tensors",
     ),
+    ("distributed",),
     ("nn", "optim", "data", "text", "audio", "io", "utils"),
     (
         "accelerator",
@@ -47,7 +48,6 @@ LAYERS = (
         "backends",
         "compiler",
         "cuda",
-        "distributed",
         "distributions",
         "jit",
         "settings",
@@ -60,7 +60,7 @@ LAYERS = (
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
 # Packages of the extras, which a user may lack; they are imported where they are used.
-OPTIONAL = {"huggingface_hub", "jinja2", "matplotlib", "pooch", "soundfile", "soxr", "tokenizers"}
+OPTIONAL = {"huggingface_hub", "jinja2", "matplotlib", "mpi4py", "pooch", "soundfile", "soxr", "tokenizers"}
 OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # there in a browser only
 
 # Every other import inside a function: (module, what it imports) -> why it waits.

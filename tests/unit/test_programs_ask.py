@@ -105,12 +105,11 @@ def test_classes_named_by_dtype() -> None:
     assert not x.requires_grad
 
 
-def test_there_is_one_process() -> None:
+def test_there_is_no_process_group_before_one_is_made() -> None:
     dist = tl.distributed
-    assert not dist.is_available()
+    assert dist.is_available() == dist.is_mpi_available()
     assert not dist.is_initialized()
-    with pytest.raises(DeviceError, match="one process"):
-        dist.init_process_group("nccl")
+    assert not dist.is_torchelastic_launched()
     with pytest.raises(ValueError, match="not been initialized"):
         dist.get_rank()
     with pytest.raises(ValueError, match="not been initialized"):

@@ -1,0 +1,95 @@
+"""torch.distributed: processes that compute together, on one machine or several.
+
+Arrays of the CPU travel by MPI (`pip install 'tallow[mpi]'`: mpi4py and the library MPICH), those of GPUs by NCCL,
+through CuPy. The processes are started by `mpiexec -n 4 python train.py`; or by `python -m tallow.distributed.run -n 4
+train.py`, which finds mpiexec by itself, and ends the job too where a process fails before it has joined the others.
+
+Example:
+    import tallow as tl
+    import tallow.distributed as dist
+
+    dist.init_process_group()
+    x = tl.full((3,), float(dist.get_rank()))
+    dist.all_reduce(x)  # the same sum in every process
+"""
+
+from __future__ import annotations
+
+from tallow.distributed.collectives import (
+    all_gather,
+    all_gather_into_tensor,
+    all_reduce,
+    barrier,
+    broadcast,
+    gather,
+    irecv,
+    isend,
+    recv,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    scatter,
+    send,
+)
+from tallow.distributed.groups import (
+    GroupMember,
+    ProcessGroup,
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_available,
+    is_gloo_available,
+    is_initialized,
+    is_mpi_available,
+    is_nccl_available,
+    is_torchelastic_launched,
+    new_group,
+)
+from tallow.distributed.reduce_op import ReduceOp
+from tallow.distributed.work import Work
+from tallow.errors import DistributedError as DistError
+from tallow.names import names_of
+
+__all__ = [
+    "DistError",
+    "GroupMember",
+    "ProcessGroup",
+    "ReduceOp",
+    "Work",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_reduce",
+    "barrier",
+    "broadcast",
+    "destroy_process_group",
+    "gather",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "init_process_group",
+    "irecv",
+    "is_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "isend",
+    "new_group",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "scatter",
+    "send",
+]
+
+__getattr__, __dir__ = names_of(__name__)

@@ -1,0 +1,220 @@
+"""What the processes of a group do together, under torch.distributed's names.
+
+All ranks of a group call the same functions in the same order, with tensors of the same shapes and dtypes. `src` and
+`dst` are ranks in the job. With `async_op=True` a function starts the operation and returns a `Work` to wait for. None
+of them is part of autograd's graph; those of `tallow.nn.parallel` are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tallow.devices import array_module, device_type_of
+from tallow.distributed.groups import Engine, ProcessGroup, member
+from tallow.distributed.reduce_op import ReduceOp
+from tallow.distributed.work import Work, wait_or_hand_out
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
+from tallow.tensor import Tensor
+
+
+def all_reduce(
+    tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Replace the tensor of every rank by what `op` makes of all of them."""
+    array, write_back = _in_place(tensor)
+    return wait_or_hand_out(_engine(group, tensor).all_reduce(array, op).then(write_back), async_op)
+
+
+def reduce(
+    tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Replace the tensor of `dst` by what `op` makes of all of them."""
+    array, write_back = _in_place(tensor)
+    root = member(group).index(dst, "dst")
+    return wait_or_hand_out(_engine(group, tensor).reduce(array, root, op).then(write_back), async_op)
+
+
+def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None, async_op: bool = False) -> Work | None:
+    """Replace the tensor of every rank by that of `src`."""
+    array, write_back = _in_place(tensor)
+    root = member(group).index(src, "src")
+    return wait_or_hand_out(_engine(group, tensor).broadcast(array, root).then(write_back), async_op)
+
+
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Write the tensors of all ranks into one, one after the other.
+
+    Shapes:  input (N, ...); output (ranks · N, ...) or (ranks, N, ...)
+    """
+    _check_parts(output_tensor, input_tensor, member(group), "all_gather_into_tensor")
+    array, write_back = _in_place(output_tensor)
+    work = _engine(group, input_tensor).all_gather(array, _contiguous(input_tensor))
+    return wait_or_hand_out(work.then(write_back), async_op)
+
+
+def all_gather(
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Write the tensors of all ranks to the tensors of the list, in the order of the ranks."""
+    joined = _room(tensor_list, tensor, member(group), "all_gather")
+    work = _engine(group, tensor).all_gather(joined, _contiguous(tensor))
+    return wait_or_hand_out(work.then(lambda: _write(tensor_list, joined)), async_op)
+
+
+def reduce_scatter_tensor(
+    output: Tensor,
+    input: Tensor,
+    op: ReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Reduce the tensors of all ranks, and leave each rank with its part.
+
+    Shapes:  input (ranks · N, ...) or (ranks, N, ...); output (N, ...)
+    """
+    _check_parts(input, output, member(group), "reduce_scatter_tensor")
+    array, write_back = _in_place(output)
+    work = _engine(group, input).reduce_scatter(array, _contiguous(input), op)
+    return wait_or_hand_out(work.then(write_back), async_op)
+
+
+def reduce_scatter(
+    output: Tensor,
+    input_list: Sequence[Tensor],
+    op: ReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Reduce the lists of all ranks place by place, and leave each rank with what has become of its place."""
+    joined = _room(input_list, output, member(group), "reduce_scatter")
+    for part, given in zip(joined, input_list, strict=True):
+        part[...] = given.array
+    array, write_back = _in_place(output)
+    return wait_or_hand_out(_engine(group, output).reduce_scatter(array, joined, op).then(write_back), async_op)
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: Sequence[Tensor] | None = None,
+    dst: int = 0,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Write the tensors of all ranks to the list of `dst`; the other ranks have none."""
+    root = _root_with_list(gather_list, dst, member(group), "gather")
+    joined = None if gather_list is None else _room(gather_list, tensor, member(group), "gather")
+    work = _engine(group, tensor).gather(joined, _contiguous(tensor), root)
+    return wait_or_hand_out(work.then(lambda: _write(gather_list or (), joined)), async_op)
+
+
+def scatter(
+    tensor: Tensor,
+    scatter_list: Sequence[Tensor] | None = None,
+    src: int = 0,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Write to each rank's tensor its part of the list of `src`; the other ranks have none."""
+    root = _root_with_list(scatter_list, src, member(group), "scatter")
+    joined = None if scatter_list is None else _room(scatter_list, tensor, member(group), "scatter")
+    for part, given in zip(() if joined is None else joined, scatter_list or (), strict=True):
+        part[...] = given.array
+    array, write_back = _in_place(tensor)
+    return wait_or_hand_out(_engine(group, tensor).scatter(array, joined, root).then(write_back), async_op)
+
+
+def isend(tensor: Tensor, dst: int, group: ProcessGroup | None = None, tag: int = 0) -> Work:
+    """Start to send a tensor to a rank."""
+    return _engine(group, tensor).send(_contiguous(tensor), member(group).index(dst, "dst"), tag)
+
+
+def irecv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = None, tag: int = 0) -> Work:
+    """Start to receive a tensor from a rank, or from any; what is sent has the tensor's shape and dtype."""
+    array, write_back = _in_place(tensor)
+    source = None if src is None else member(group).index(src, "src")
+    return _engine(group, tensor).receive(array, source, tag).then(write_back)
+
+
+def send(tensor: Tensor, dst: int, group: ProcessGroup | None = None, tag: int = 0) -> None:
+    """Send a tensor to a rank."""
+    isend(tensor, dst, group, tag).wait()
+
+
+def recv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = None, tag: int = 0) -> int:
+    """Receive a tensor from a rank, or from any; the sender's rank."""
+    work: Any = irecv(tensor, src, group, tag)
+    work.wait()
+    return member(group).ranks[work.source] if src is None else src
+
+
+def barrier(
+    group: ProcessGroup | None = None, async_op: bool = False, device_ids: Sequence[int] | None = None
+) -> Work | None:
+    """Wait until all ranks have come here."""
+    return wait_or_hand_out(member(group).mpi.barrier(), async_op)
+
+
+# ------------------------------------------------------------------------------------------------------------- tensors
+
+
+def _engine(group: ProcessGroup | None, tensor: Tensor) -> Engine:
+    return member(group).engine(device_type_of(tensor.array))
+
+
+def _contiguous(tensor: Tensor) -> Array:
+    if not isinstance(tensor, Tensor):
+        raise ArgumentTypeError(f"expected a Tensor, got {type(tensor).__name__}")
+    return array_module(tensor.array).ascontiguousarray(tensor.array)
+
+
+def _in_place(tensor: Tensor) -> tuple[Array, Any]:
+    """A contiguous array for what is written to the tensor, and how it gets from there to the tensor."""
+    array = _contiguous(tensor)
+
+    def write_back() -> None:
+        if array is not tensor.array:
+            tensor.array[...] = array.reshape(tensor.array.shape)
+
+    return array, write_back
+
+
+def _room(tensors: Sequence[Tensor], like: Tensor, group: ProcessGroup, name: str) -> Array:
+    """An array with a row for each tensor of a list, which are all as `like`."""
+    if len(tensors) != group.size():
+        raise ArgumentError(f"{name}: a list of {len(tensors)} tensors for {group.size()} ranks")
+    for tensor in tensors:
+        _check_dtypes(tensor, like, name)
+        if tensor.shape != like.shape:
+            raise ShapeError(f"{name}: tensors of {tuple(tensor.shape)} and of {tuple(like.shape)}")
+    array = like.array
+    return array_module(array).empty((len(tensors), *array.shape), array.dtype)
+
+
+def _write(tensors: Sequence[Tensor], rows: Array | None) -> None:
+    for tensor, row in zip(tensors, () if rows is None else rows, strict=True):
+        tensor.array[...] = row
+
+
+def _check_parts(whole: Tensor, part: Tensor, group: ProcessGroup, name: str) -> None:
+    _check_dtypes(whole, part, name)
+    if whole.numel() != group.size() * part.numel():
+        raise ShapeError(
+            f"{name}: {tuple(whole.shape)} is not {group.size()} times {tuple(part.shape)}, for as many ranks"
+        )
+
+
+def _check_dtypes(a: Tensor, b: Tensor, name: str) -> None:
+    if a.dtype is not b.dtype:
+        raise DtypeError(f"{name}: tensors of {a.dtype} and of {b.dtype}")
+
+
+def _root_with_list(tensors: Sequence[Tensor] | None, root: int, group: ProcessGroup, name: str) -> int:
+    """The root's rank in the group; it alone has the list."""
+    index = group.index(root, name)
+    if (tensors is not None) != (group.rank() == index):
+        raise ArgumentError(f"{name}: rank {root} passes the list of tensors, and nobody else does")
+    return index

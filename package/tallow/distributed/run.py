@@ -1,0 +1,94 @@
+"""Start a program in several processes: `python -m tallow.distributed.run -n 4 train.py --epochs 3`.
+
+It is `mpiexec -n 4 python train.py --epochs 3` with three things more. It finds the mpiexec that belongs to the
+installed MPI. MPI is started before the program, so that the job ends whenever a process fails, and not only once it has
+joined the others. And the environment says what torchrun's does: RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import shutil
+import sys
+from collections.abc import Sequence
+
+from tallow.distributed.mpi import file_of_mpich, world
+from tallow.errors import MissingPackageError
+
+MEMBER = "TALLOW_DISTRIBUTED_MEMBER"  # set where mpiexec has started the process
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = _parse(arguments)
+    if os.environ.get(MEMBER):
+        run_member(options)
+    else:
+        launch(options, sys.argv[1:] if arguments is None else list(arguments))
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tallow.distributed.run", description="Start a program in several processes, joined by MPI."
+    )
+    parser.add_argument(
+        "-n", "--nproc-per-node", "--nproc_per_node", type=_positive, required=True, help="how many processes"
+    )
+    parser.add_argument("-m", "--module", action="store_true", help="the program is a module, as for python -m")
+    parser.add_argument("program", help="a file")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
+    return parser.parse_args(arguments)
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive number of processes, got {text!r}")
+    return int(text)
+
+
+def launch(options: argparse.Namespace, arguments: Sequence[str]) -> None:
+    """Become mpiexec, which starts this module once more in every process. Does not return."""
+    os.environ[MEMBER] = "1"
+    if options.nproc_per_node > 1:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # or each process would take all cores
+    command = [find_mpiexec(), "-n", str(options.nproc_per_node), sys.executable, "-m", "tallow.distributed.run"]
+    sys.stdout.flush()
+    os.execv(command[0], [*command, *arguments])
+
+
+def find_mpiexec() -> str:
+    """The mpiexec of the package mpich, or else the first on the PATH.
+
+    Raises:  MissingPackageError
+    """
+    found = file_of_mpich("mpiexec") or shutil.which("mpiexec")
+    if found is None:
+        raise MissingPackageError("mpich", "starting several processes", "mpi")
+    return found
+
+
+def run_member(options: argparse.Namespace) -> None:
+    """Join the others, and run the program as `python` does."""
+    del os.environ[MEMBER]
+    job = world()
+    neighbours = job.everybody.Split_type(job.MPI.COMM_TYPE_SHARED)
+    os.environ |= {"RANK": str(job.rank), "WORLD_SIZE": str(job.size)}
+    os.environ |= {"LOCAL_RANK": str(neighbours.rank), "LOCAL_WORLD_SIZE": str(neighbours.size)}
+    sys.argv = [options.program, *options.arguments]
+    try:
+        if options.module:
+            runpy.run_module(options.program, run_name="__main__", alter_sys=True)
+        else:
+            sys.path[0] = os.path.dirname(os.path.abspath(options.program))
+            runpy.run_path(options.program, run_name="__main__")
+    except SystemExit as end:
+        if end.code and job.size > 1:
+            text = end.code if isinstance(end.code, str) else f"rank {job.rank} of {job.size} ends with {end.code}"
+            print(text, file=sys.stderr)
+            job.abort(end.code if isinstance(end.code, int) else 1)
+        raise
+
+
+if __name__ == "__main__":
+    main()

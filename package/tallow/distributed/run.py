@@ -1,8 +1,8 @@
 """Start a program in several processes: `python -m tallow.distributed.run -n 4 train.py --epochs 3`.
 
 It is `mpiexec -n 4 python train.py --epochs 3` with three things more. It finds the mpiexec that belongs to the
-installed MPI. MPI is started before the program, so that the job ends whenever a process fails, and not only once it has
-joined the others. And the environment says what torchrun's does: RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE.
+installed MPI. MPI is started before the program, so that the job ends whenever a process fails, and not only once it
+has joined the others. And the environment says what torchrun's does: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _load() -> Any:
     except ModuleNotFoundError as error:
         raise MissingPackageError("mpi4py", "a process group", "mpi") from error
     except (ImportError, RuntimeError) as error:
-        library = file_of_mpich("libmpi.so", "libmpi.dylib")  # mpi4py looks beside the interpreter only
+        library = file_of_mpich("libmpi.so.12", "libmpi.12.dylib")  # mpi4py looks beside the interpreter only
         if library is None or "MPI4PY_LIBMPI" in os.environ:
             raise DeviceError(f"mpi4py finds no MPI library: {error}", mend="pip install 'tallow[mpi]'") from error
         os.environ["MPI4PY_LIBMPI"] = library

@@ -1,4 +1,4 @@
-"""Model folders by name: one on this machine, or a repository of the Hugging Face Hub, fetched once.
+"""Models by name: one on this machine, or a repository of the Hugging Face Hub, fetched once.
 
 Downloads are those of the package `huggingface_hub`, an extra: its cache (`HF_HOME`), its tokens (`HF_TOKEN` or
 `hf auth login`), its mirror (`HF_ENDPOINT`), its offline mode (`HF_HUB_OFFLINE=1`), resuming and progress bars.
@@ -13,12 +13,37 @@ from pathlib import Path
 from typing import Any
 
 from tallow.errors import HubError, MissingPackageError
+from tallow.io.gguf import is_gguf
 
+CONFIG = "config.json"
+GGUF = ".gguf"
 REPOSITORY = re.compile(r"(?:[\w.-]+/)?[\w.-]+")
 DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken")
 WEIGHTS = (("*.safetensors",), ("pytorch_model*.bin",))  # the first that the repository has
 # Other forms of the same weights, which tallow does not read.
 LEFT_OUT = ("original/*", "onnx/*", "openvino/*", "coreml/*", "consolidated*", "*.fp16.*", "flax_model*", "tf_model*")
+
+
+def local_model(name: str | Path, *, revision: str | None = None, token: str | None = None) -> Path:
+    """The folder or the GGUF file that `name` is, or that it is fetched to.
+
+    Args:
+        name: as `local_folder`; or a GGUF file, one on this machine or `owner/repository:file.gguf` of the Hub.
+        revision, token: as `local_folder`
+
+    Raises:  as `local_folder`
+    """
+    path = Path(name).expanduser()
+    if path.is_dir() and not (path / CONFIG).exists() and (files := sorted(path.glob(f"*{GGUF}"))):
+        raise HubError(f"{path} has GGUF files and no {CONFIG}", mend=f"name one of the files: {files[0]}")
+    if path.is_file() and (path.suffix == GGUF or is_gguf(path)):
+        return path
+    repository, _, file = str(name).partition(":")
+    if REPOSITORY.fullmatch(repository) and file.endswith(GGUF):
+        return _fetch_file(repository, file, revision, token)
+    if path.suffix == GGUF and not path.exists():
+        raise HubError(f"there is no file {path}", mend=f"pass one that is there, or owner/repository:file{GGUF}")
+    return local_folder(name, revision=revision, token=token)
 
 
 def local_folder(name: str | Path, *, revision: str | None = None, token: str | None = None) -> Path:
@@ -39,21 +64,46 @@ def local_folder(name: str | Path, *, revision: str | None = None, token: str | 
     repository = str(name)
     if not REPOSITORY.fullmatch(repository) or repository.startswith("."):
         raise HubError(f"there is no folder {repository}", mend="pass a model's folder, or owner/repository of the Hub")
+    for weights in WEIGHTS:
+        folder = _fetch(repository, [*DESCRIPTIONS, *weights], revision, token)
+        if any(next(folder.rglob(pattern), None) for pattern in weights):
+            return folder
+    files = _gguf_files(repository, revision, token)
+    mend = f"name one of its GGUF files: {repository}:{files[0]}" if files else "look at its files on the Hub's page"
+    raise HubError(f"{repository} has neither safetensors nor pytorch_model.bin", mend)
+
+
+def _fetch_file(repository: str, file: str, revision: str | None, token: str | None) -> Path:
+    path = _fetch(repository, [file], revision, token, ()) / file
+    if not path.exists():
+        files = ", ".join(_gguf_files(repository, revision, token)) or "no GGUF file"
+        raise HubError(f"{repository} has no file {file}", mend=f"it has {files}")
+    return path
+
+
+def _gguf_files(repository: str, revision: str | None, token: str | None) -> list[str]:
+    """What a repository that has just been asked for could be loaded from."""
+    import huggingface_hub
+
+    try:
+        names = huggingface_hub.HfApi(token=token).list_repo_files(repository, revision=revision)
+    except (huggingface_hub.errors.HfHubHTTPError, OSError):  # it is for an error message, which can do without
+        return []
+    return sorted(name for name in names if name.endswith(GGUF))
+
+
+def _fetch(
+    repository: str,
+    patterns: Sequence[str],
+    revision: str | None,
+    token: str | None,
+    left_out: Sequence[str] = LEFT_OUT,
+) -> Path:
     if sys.platform == "emscripten":
         raise HubError(
             f"there is no folder {repository}, and a browser's Python cannot open connections of its own",
             mend="fetch the files in the page, and write them to a folder",
         )
-    for weights in WEIGHTS:
-        folder = _fetch(repository, [*DESCRIPTIONS, *weights], revision, token)
-        if any(next(folder.rglob(pattern), None) for pattern in weights):
-            return folder
-    raise HubError(
-        f"{repository} has neither safetensors nor pytorch_model.bin", mend="look at its files on the Hub's page"
-    )
-
-
-def _fetch(repository: str, patterns: Sequence[str], revision: str | None, token: str | None) -> Path:
     try:
         import huggingface_hub  # optional: the extra `hub`
         from huggingface_hub import errors
@@ -61,7 +111,7 @@ def _fetch(repository: str, patterns: Sequence[str], revision: str | None, token
         raise MissingPackageError("huggingface_hub", f"fetching {repository}", "hub") from error
     try:
         found: Any = huggingface_hub.snapshot_download(
-            repository, revision=revision, token=token, allow_patterns=list(patterns), ignore_patterns=list(LEFT_OUT)
+            repository, revision=revision, token=token, allow_patterns=list(patterns), ignore_patterns=list(left_out)
         )
     except errors.GatedRepoError as error:
         mend = f"accept its terms at https://huggingface.co/{repository}, then log in: hf auth login"

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.gguf_files import write_model
 
 import tallow as tl
 from tallow.cli import main
 from tallow.errors import CheckpointError
 from tallow.models import gguf_llama
 from tallow.models.llama import Llama
-from tallow.text.llama2c import Llama2cTokenizer
 
 transformers = pytest.importorskip("transformers")
 gguf = pytest.importorskip("gguf")
@@ -39,7 +39,6 @@ LLAMA3 = {
     "original_max_position_embeddings": 32,
     "rope_theta": 500000.0,
 }
-NAMES = {ours: theirs for theirs, ours in (gguf_llama.OUTER | gguf_llama.INNER).items()}
 TOKENS = [[1, 5, 9, 2, 7, 33, 60, 8]]
 
 
@@ -52,48 +51,6 @@ def reference(name: str, **changes: Any) -> Any:
             if parameter.ndim == 1:
                 parameter.add_(torch.randn_like(parameter) / 4)
     return model
-
-
-def write(model: Any, path: Path, kind: Any = None) -> None:
-    """As llama.cpp's converter does: rows of queries and keys of a Llama in the order of neighbouring pairs."""
-    config, architecture = model.config, model.config.model_type
-    writer = gguf.GGUFWriter(path, architecture)
-    writer.add_block_count(config.num_hidden_layers)
-    writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
-    writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_key_length(model.model.layers[0].self_attn.head_dim)
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-    writer.add_context_length(config.max_position_embeddings)
-    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(2)
-    if config.rope_parameters["rope_type"] == "llama3":
-        plain = config.rope_parameters["rope_theta"] ** (-np.arange(0, 16, 2) / 16)
-        divisors = plain / model.model.rotary_emb.inv_freq.numpy()
-        writer.add_tensor("rope_freqs.weight", divisors.astype(np.float32))
-    for name, tensor in model.state_dict().items():
-        parts = name.removeprefix("model.layers.").split(".")
-        array = tensor.numpy()
-        if name.startswith("model.layers."):
-            theirs = f"blk.{parts[0]}.{NAMES['.'.join(parts[1:-1])]}.{parts[-1]}"
-        else:
-            theirs = f"{NAMES[name.rpartition('.')[0]]}.{parts[-1]}"
-        if theirs == "output.weight" and config.tie_word_embeddings:
-            continue
-        if architecture == "llama" and name.endswith(("q_proj.weight", "k_proj.weight")):
-            heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
-            halves = array.reshape(heads, 2, -1, array.shape[1])
-            array = np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(array.shape)
-        if kind is not None and array.ndim == 2:
-            writer.add_tensor(theirs, gguf.quants.quantize(array, kind), raw_dtype=kind)
-        else:
-            writer.add_tensor(theirs, array)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
 
 
 @pytest.mark.parametrize(
@@ -109,7 +66,7 @@ def write(model: Any, path: Path, kind: Any = None) -> None:
 )
 def test_logits(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
     model = reference(name, **changes)
-    write(model, tmp_path / "model.gguf")
+    write_model(model, tmp_path / "model.gguf")
     with torch.no_grad():
         expected = model(torch.tensor(TOKENS)).logits.numpy()
     ours = gguf_llama.load(tmp_path / "model.gguf")
@@ -121,7 +78,7 @@ def test_logits(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
 def test_quantised_weights_are_those_of_the_gguf_package(tmp_path: Path) -> None:
     model = reference("Llama")
     kind = gguf.GGMLQuantizationType.Q8_0
-    write(model, tmp_path / "model.gguf", kind)
+    write_model(model, tmp_path / "model.gguf", kind)
     for name, parameter in model.named_parameters():
         if parameter.ndim == 2:
             array = parameter.detach().numpy()
@@ -141,26 +98,9 @@ def test_quantised_weights_are_those_of_the_gguf_package(tmp_path: Path) -> None
 
 
 def test_halves_take_half_the_memory(tmp_path: Path) -> None:
-    write(reference("Llama"), tmp_path / "model.gguf")
+    write_model(reference("Llama"), tmp_path / "model.gguf")
     model = gguf_llama.load(tmp_path / "model.gguf", dtype=tl.bfloat16)
     assert {parameter.dtype for parameter in model.parameters()} == {tl.bfloat16}
-
-
-def test_tokenizer_of_sentencepiece(data_dir: Path, tmp_path: Path) -> None:
-    known = Llama2cTokenizer.load(data_dir / "tok512.bin")
-    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama")
-    writer.add_tokenizer_model("llama")
-    writer.add_token_list([piece.decode("utf-8").replace(" ", "▁") for piece in known._pieces])
-    writer.add_token_scores(known._scores)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    ours = gguf_llama.tokenizer(tmp_path / "model.gguf")
-    for text in ("Once upon a time", "naïve 🙂", ""):
-        assert ours.encode(text) == known.encode(text)
-    with pytest.raises(CheckpointError, match=r"has no token_embd\.weight"):
-        gguf_llama.load(tmp_path / "model.gguf")
 
 
 @pytest.mark.parametrize("architecture", ["mamba", "clip"])
@@ -171,12 +111,10 @@ def test_another_architecture(architecture: str, tmp_path: Path) -> None:
     writer.close()
     with pytest.raises(CheckpointError, match=f"its architecture is '{architecture}'"):
         gguf_llama.load(tmp_path / "model.gguf")
-    with pytest.raises(CheckpointError, match="of kind None"):
-        gguf_llama.tokenizer(tmp_path / "model.gguf")
 
 
 def test_convert_reads_gguf(tmp_path: Path) -> None:
-    write(reference("Llama"), tmp_path / "model.gguf")
+    write_model(reference("Llama"), tmp_path / "model.gguf")
     assert main(["convert", str(tmp_path / "model.gguf"), str(tmp_path / "folder")]) == 0
     expected = gguf_llama.load(tmp_path / "model.gguf")(tl.tensor(TOKENS))
     np.testing.assert_allclose(

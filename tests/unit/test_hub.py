@@ -15,7 +15,7 @@ import pytest
 
 from tallow import hub
 from tallow.errors import HubError, MissingPackageError
-from tallow.hub import local_folder
+from tallow.hub import local_folder, local_model
 
 native = pytest.mark.native
 COMMIT = "1" * 40
@@ -147,6 +147,31 @@ def test_refusals_say_what_to_do(fake: FakeHub) -> None:
 
 
 @native
+def test_a_gguf_file_is_fetched_by_its_name(fake: FakeHub) -> None:
+    fake.repositories["who/quantised"] = {"README.md": b"", "tiny-Q8_0.gguf": b"GGUF", "tiny-Q4_0.gguf": b"GGUF"}
+    path = local_model("who/quantised:tiny-Q8_0.gguf")
+    assert path.name == "tiny-Q8_0.gguf"
+    assert local_model(path) == path
+    assert fake.fetched == ["tiny-Q8_0.gguf"]
+    with pytest.raises(HubError, match=r"has no file tiny-Q2_K\.gguf\n.*it has tiny-Q4_0\.gguf, tiny-Q8_0\.gguf"):
+        local_model("who/quantised:tiny-Q2_K.gguf")
+    with pytest.raises(HubError, match=r"name one of its GGUF files: who/quantised:tiny-Q4_0\.gguf"):
+        local_model("who/quantised")
+
+
+def test_a_gguf_file_on_this_machine(tmp_path: Path) -> None:
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF")
+    assert local_model(file) == file
+    with pytest.raises(HubError, match=r"name one of the files: .*model\.gguf"):
+        local_model(tmp_path)
+    file.rename(tmp_path / "nameless")
+    assert local_model(tmp_path / "nameless") == tmp_path / "nameless"
+    with pytest.raises(HubError, match=r"there is no file .*other\.gguf"):
+        local_model(tmp_path / "other.gguf")
+
+
+@native
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingPackageError, match=r"tallow\[hub\]"):
@@ -175,5 +200,6 @@ def test_file_in_place_of_a_folder(tmp_path: Path) -> None:
 
 def test_a_browser_says_that_it_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub.sys, "platform", "emscripten")
-    with pytest.raises(HubError, match="fetch the files in the page"):
-        local_folder("who/model")
+    for name in ("who/model", "who/model:x.gguf"):
+        with pytest.raises(HubError, match="fetch the files in the page"):
+            local_model(name)

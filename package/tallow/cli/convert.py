@@ -20,9 +20,10 @@ from tallow import dtypes
 from tallow.cli.language_model import DTYPES
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.hub import local_folder
-from tallow.io import gguf, safetensors
+from tallow.io import safetensors
 from tallow.io.contents import contents
 from tallow.io.files import load, save
+from tallow.io.gguf import is_gguf
 from tallow.io.model_folder import load_folder
 from tallow.models import gguf_llama
 from tallow.models.auto import AutoModel
@@ -85,9 +86,7 @@ def _llama(source: str, dtype: dtypes.dtype | None = None) -> Llama:
         if not isinstance(model, Llama):
             raise ArgumentError(f"{source} is of {type(model).__name__}; llama2c's format holds a Llama")
         return model
-    with open(source, "rb") as file:
-        is_gguf = file.read(4) == gguf.MAGIC
-    return gguf_llama.load(source, dtype or dtypes.float32) if is_gguf else Llama.from_llama2c(source, dtype)
+    return gguf_llama.load(source, dtype) if is_gguf(source) else Llama.from_llama2c(source, dtype)
 
 
 def _write_folder(source: str, target: Path, dtype: dtypes.dtype | None) -> None:

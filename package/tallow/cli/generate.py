@@ -25,6 +25,7 @@ from tallow.cli.language_model import (
 from tallow.cli.terminal import print_text, report
 from tallow.errors import ArgumentError
 from tallow.generation import decode_stream, generate
+from tallow.io.gguf import is_gguf
 from tallow.models import stories
 from tallow.models.causal_lm import CausalLM
 from tallow.models.llama import Llama
@@ -37,13 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--model",
         metavar="MODEL",
-        help="the folder of a language model, owner/repository of the Hub, or a llama2.c checkpoint "
-        "(default: the one that comes with tallow)",
+        help="the folder of a language model, a GGUF file, owner/repository or owner/repository:file.gguf of the Hub, "
+        "or a llama2.c checkpoint (default: the one that comes with tallow)",
     )
     model.add_argument(
         "--tokenizer",
         metavar="FILE",
-        help="a tokenizer.bin of llama2.c's format, for its checkpoints (default: the tokenizer.json of the folder)",
+        help="a tokenizer.bin of llama2.c's format, for its checkpoints (default: what the model brings)",
     )
     add_loading_options(model)
     text = parser.add_argument_group("text")
@@ -94,7 +95,7 @@ def _load(arguments: argparse.Namespace) -> tuple[CausalLM, Llama2cTokenizer | T
                 "--tokenizer without --model", mend="pass both, or neither for the model of tallow's own"
             )
         return stories.load(dtype=dtype, device=arguments.device)
-    if not os.path.isfile(path) and not path.endswith(".bin"):  # such a name is not meant for the Hub
+    if not _is_llama2c(path, arguments.tokenizer):
         model = load_language_model(path, arguments.dtype, arguments.device)
         if arguments.tokenizer is None:
             return model, model.tokenizer
@@ -103,6 +104,11 @@ def _load(arguments: argparse.Namespace) -> tuple[CausalLM, Llama2cTokenizer | T
     else:
         model = Llama.from_llama2c(path, dtype=dtype, device=arguments.device)
     return model, Llama2cTokenizer.load(arguments.tokenizer, vocab_size=model.vocab_size)
+
+
+def _is_llama2c(path: str, tokenizer: str | None) -> bool:
+    """Whether llama2.c's checkpoint is meant: by its name, which is none for the Hub, or a file with a tokenizer."""
+    return path.endswith(".bin") or (tokenizer is not None and os.path.isfile(path) and not is_gguf(path))
 
 
 def _prompt(model: CausalLM, tokenizer: Llama2cTokenizer | Tokenizer, text: str) -> tuple[list[int], frozenset[int]]:

@@ -9,7 +9,8 @@ from typing import Any
 from tallow import dtypes
 from tallow.errors import ArgumentError
 from tallow.generation import Sampler
-from tallow.hub import local_folder
+from tallow.hub import local_model
+from tallow.models import gguf_llama
 from tallow.models.auto import model_class
 from tallow.models.causal_lm import CausalLM
 
@@ -17,15 +18,18 @@ DTYPES = {d.name: d for d in (dtypes.float32, dtypes.float16, dtypes.bfloat16)}
 
 
 def load_language_model(name: str, dtype: str | None, device: str) -> CausalLM:
-    """The language model of a folder of Hugging Face's, or of a repository of its Hub.
+    """The language model of a folder of Hugging Face's, of a repository of its Hub, or of a GGUF file.
 
     Raises:  ArgumentError for a model of another kind; CheckpointError, HubError
     """
-    folder = local_folder(name)
-    kind = model_class(folder)
+    path = local_model(name)
+    target = DTYPES[dtype] if dtype else None
+    if path.is_file():
+        return gguf_llama.load(path, target, device)
+    kind = model_class(path)
     if not issubclass(kind, CausalLM):
         raise ArgumentError(f"{name} is a {kind.__name__}, not a language model", mend="pass one that continues texts")
-    return kind.from_pretrained(folder, DTYPES[dtype] if dtype else None, device)
+    return kind.from_pretrained(path, target, device)
 
 
 def add_loading_options(group: argparse._ArgumentGroup) -> None:

@@ -20,6 +20,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,12 @@ def load(source: Source, map_location: MapLocation = None) -> GGUF:
     Raises:  CheckpointError when the file is truncated or malformed
     """
     return GGUF(source, map_location)
+
+
+def is_gguf(path: str | PathLike[str]) -> bool:
+    """Whether the file begins as GGUF does.  Raises: OSError"""
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 class GGUF(Mapping[str, Tensor]):

@@ -7,7 +7,8 @@ from typing import Any
 
 from tallow import models
 from tallow.errors import CheckpointError
-from tallow.hub import local_folder
+from tallow.hub import local_model
+from tallow.models import gguf_llama
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.pretrained import PretrainedModel
 
@@ -52,6 +53,7 @@ class AutoModel:
 
     Example:
         model = AutoModel.from_pretrained("TinyLlama/TinyLlama-1.1B-Chat-v1.0", dtype=tl.bfloat16)
+        model = AutoModel.from_pretrained("Qwen/Qwen3-0.6B-GGUF:Qwen3-0.6B-Q8_0.gguf")
     """
 
     @staticmethod
@@ -60,16 +62,26 @@ class AutoModel:
         dtype: Any = None,
         device: Any = "cpu",
         *,
+        gguf_file: str | None = None,
         revision: str | None = None,
         token: str | None = None,
     ) -> Any:
-        """Load a folder of Hugging Face's, or a repository of its Hub, as the model that its `config.json` names.
+        """Load a folder of Hugging Face's, or a repository of its Hub, as the model that its `config.json` names; or a
+        GGUF file.
 
-        Args:    as the models' own `from_pretrained`
+        Args:
+            name: as the models' own `from_pretrained`; or a GGUF file, here or `owner/repository:file.gguf` of the Hub.
+            dtype: as the models' own; of a GGUF file, None means float32.
+            gguf_file: a file of the folder or the repository, as in transformers.
+
         Raises:  CheckpointError for a model that tallow does not have, and as the model's own
         """
-        folder = local_folder(name, revision=revision, token=token)
-        return model_class(folder).from_pretrained(folder, dtype, device)
+        if gguf_file is not None:
+            name = Path(name) / gguf_file if Path(name).is_dir() else f"{name}:{gguf_file}"
+        path = local_model(name, revision=revision, token=token)
+        if path.is_file():
+            return gguf_llama.load(path, dtype, device)
+        return model_class(path).from_pretrained(path, dtype, device)
 
 
 def model_class(folder: str | Path) -> type[PretrainedModel]:

@@ -8,7 +8,9 @@ Source:  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md; names of ten
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from tallow import dtypes
@@ -18,7 +20,7 @@ from tallow.io.source import Source
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.models.qwen import Qwen2, Qwen3
 from tallow.tensor import Tensor
-from tallow.text.llama2c import Llama2cTokenizer
+from tallow.text.gguf_tokenizer import end_ids
 
 MODELS: dict[str, type[Llama]] = {"llama": Llama, "qwen2": Qwen2, "qwen3": Qwen3}
 OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
@@ -49,42 +51,25 @@ FIELDS = {
     "context_length": "max_position_embeddings",
     "rope.freq_base": "rope_theta",
 }
-MARKS = {"tokenizer.ggml.bos_token_id": "bos_token_id", "tokenizer.ggml.eos_token_id": "eos_token_id"}
 
 
-def load(source: Source, dtype: Any = dtypes.float32, device: Any = "cpu") -> Llama:
-    """The model of a GGUF file.
+def load(source: Source, dtype: Any = None, device: Any = "cpu") -> Llama:
+    """The model of a GGUF file; `lm.tokenizer`, `lm.chat` and `lm.generate_text` take their tokenizer from it too.
 
-    Args:  dtype: of the weights, whatever they are in the file
+    Args:  dtype: of the weights, whatever they are in the file; None means float32
 
     Raises:  CheckpointError for another architecture, a file that is malformed, or weights that do not fit
     """
     file = GGUF(source)
     model_class, config = _config(file)
-    target = dtypes.as_dtype(dtype)
+    target = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
     state: dict[str, Tensor] = {}
     for name in file:
         if name != DIVISORS:
             state[_name(name, file.name)] = file[name].to(target)
-    return model_class.assemble(config, state, None, device, file.name)
-
-
-def tokenizer(source: Source) -> Llama2cTokenizer:
-    """The tokenizer of a GGUF file, where it is SentencePiece's, as that of Llama 1 and 2 and of Mistral.
-
-    Raises:  CheckpointError for another kind, or one that is malformed
-    """
-    file = GGUF(source)
-    kind = file.metadata.get("tokenizer.ggml.model")
-    if kind != "llama":
-        raise CheckpointError(
-            f"{file.name}: its tokenizer is of kind {kind!r}; 'llama' is read", mend="take the model's tokenizer.json"
-        )
-    pieces: Any = file.metadata.get("tokenizer.ggml.tokens")
-    scores: Any = file.metadata.get("tokenizer.ggml.scores")
-    if not _is_list(pieces, str) or not _is_list(scores, float) or len(pieces) != len(scores):
-        raise CheckpointError(f"{file.name}: its tokenizer's pieces and scores are malformed")
-    return Llama2cTokenizer([piece.replace("▁", " ").encode() for piece in pieces], scores)
+    model = model_class.assemble(config, state, None, device, file.name)
+    model.folder = Path(source) if isinstance(source, str | os.PathLike) else None
+    return model
 
 
 def _config(file: GGUF) -> tuple[type[Llama], LlamaConfig]:
@@ -95,7 +80,8 @@ def _config(file: GGUF) -> tuple[type[Llama], LlamaConfig]:
         )
     model_class = MODELS[architecture]
     given = {field: file.metadata.get(f"{architecture}.{key}") for key, field in FIELDS.items()}
-    given |= {field: file.metadata.get(key) for key, field in MARKS.items()}
+    given |= {"bos_token_id": file.metadata.get("tokenizer.ggml.bos_token_id")}
+    given |= {"eos_token_id": end_ids(file.metadata)}
     if "token_embd.weight" not in file:
         raise CheckpointError(f"{file.name} has no token_embd.weight", mend="it may be a part of a model")
     given |= {"vocab_size": file.info("token_embd.weight").shape[0], "tie_word_embeddings": "output.weight" not in file}
@@ -125,7 +111,3 @@ def _name(name: str, source: str) -> str:
     if len(parts) == 4 and parts[0] == "blk" and parts[2] in INNER:
         return f"model.layers.{parts[1]}.{INNER[parts[2]]}.{parts[3]}"
     raise CheckpointError(f"{source}: no part of a Llama has the tensor {name!r:.200}", mend="tallow inspect it")
-
-
-def _is_list(value: Any, kind: type) -> bool:
-    return isinstance(value, list) and all(isinstance(part, kind) for part in value)

@@ -36,7 +36,7 @@ class PretrainedModel(Module):
         config_class: what reads `config.json`.
         base_model_prefix: the name under which models with a head keep the model without one. A checkpoint of either
             loads into the other, as far as what is needed is there.
-        folder: where `from_pretrained` has loaded the model from; None for one made otherwise.
+        folder: where `from_pretrained` has loaded the model from, a folder or a GGUF file; None for one made otherwise.
     """
 
     config_class: ClassVar[type[Config]]

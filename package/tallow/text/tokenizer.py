@@ -7,6 +7,7 @@ ids, but for rare cases that `_JavaScript` names.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.errors import ArgumentError, MissingPackageError, TokenizerError
+from tallow.io.gguf import GGUF
 from tallow.io.json_object import parse_object
+from tallow.io.source import Source
 from tallow.text.chat import ChatTemplate, Message, choose_template
+from tallow.text.gguf_tokenizer import tokenizer_entries
 
 FILE = "tokenizer.json"
 CONFIG = "tokenizer_config.json"
@@ -91,10 +95,12 @@ class Tokenizer:
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Tokenizer:
         """Read a model's folder: `tokenizer.json`, and where they are there `tokenizer_config.json` and
-        `chat_template.jinja`, which goes before a template in the config.
+        `chat_template.jinja`, which goes before a template in the config. A GGUF file has all of that in itself.
 
         Raises:  TokenizerError when the file is missing or malformed; MissingPackageError
         """
+        if Path(folder).is_file():
+            return cls.from_gguf(folder)
         path = Path(folder) / FILE
         if not path.exists():
             raise TokenizerError(f"{path} does not exist", mend="save the tokenizer as a fast one, in transformers")
@@ -102,6 +108,17 @@ class Tokenizer:
         config = _read_object(config_path) if config_path.exists() else {}
         config["chat_template"] = _read_templates(Path(folder)) or config.get("chat_template")
         return cls(_engine(_read_text(path), str(path)), config)
+
+    @classmethod
+    def from_gguf(cls, source: Source) -> Tokenizer:
+        """The tokenizer, and the chat template, of a GGUF file.
+
+        Raises:  CheckpointError for a file that is malformed; TokenizerError for a tokenizer of a kind that is not
+                 read; MissingPackageError
+        """
+        file = GGUF(source)
+        entries, config = tokenizer_entries(file.metadata, file.name)
+        return cls(_engine(json.dumps(entries), f"what is made of the tokenizer in {file.name}"), config)
 
     def encode(self, text: str, pair: str | None = None, *, add_special_tokens: bool = True) -> list[int]:
         """The ids of a text, or of two with what comes between them.

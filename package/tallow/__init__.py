@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import e, inf, nan, pi
+from typing import TYPE_CHECKING
 
 from tallow import autograd, functions, kernels, linalg, ops, return_types, special
 from tallow.autograd import (
@@ -124,6 +125,9 @@ for _op in ops.OPS.values():
     offer_op(_op)
 offer_operators()
 globals().update(OFFERED["tl"])
+if TYPE_CHECKING:
+    from tallow.signatures.functions import *  # noqa: F403
+    from tallow.signatures.later import *  # noqa: F403
 
 LATER = {  # imported when they are first asked for
     "GradScaler": "tallow.amp:GradScaler",

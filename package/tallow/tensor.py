@@ -23,8 +23,13 @@ from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, GraphErr
 from tallow.ops.dims import normalize_dim
 from tallow.size import Size
 
+if TYPE_CHECKING:
+    from tallow.signatures.methods import Methods
+else:
+    Methods = object  # offer.py hangs the ops on the class below
 
-class Tensor:
+
+class Tensor(Methods):
     """An array with a dtype, a device and a history, as torch.Tensor.
 
     `array` is the NumPy or CuPy array itself; views of a tensor are views of its array. A bfloat16 tensor's array holds

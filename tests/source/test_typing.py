@@ -5,11 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import build_stubs
 import pytest
+from cases import load_all
 from support.places import ROOT
 
 import tallow
+from tallow.apply import apply
+from tallow.ops.table import OPS, Op
 
 PROGRAM = """
 import tallow as tl
@@ -45,15 +50,57 @@ def negative(q: tl.Tensor) -> tl.Tensor:
 
 
 d: tl.Tensor = negative(twice(x))
+parts: tuple[tl.Tensor, ...] = x.expand(2, 2).chunk(2)
+best: tl.Tensor = y.topk(1, dim=-1).indices
+flat: tl.Tensor = y.permute(1, 0).contiguous().view(-1).clamp_(min=0)
+inverse: tl.Tensor = tl.linalg.inv(tl.eye(2))
+model: tl.nn.Module = tl.nn.Sequential(layer)
 """
+WRONG = {
+    "x.softmax(dims=1)": 'Unexpected keyword argument "dims"',
+    "tl.relu()": "Missing positional argument",
+    "x.transpose('a', 1)": "incompatible type",
+    "tl.nn.functional.relu(x, in_place=True)": 'Unexpected keyword argument "in_place"',
+}
+
+
+def errors_in(program: str, folder: Path) -> list[str]:
+    (folder / "program.py").write_text(program)
+    command = [sys.executable, "-m", "mypy", str(folder / "program.py")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if ": error: " in line]
 
 
 def test_a_users_program_is_well_typed(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", str(tmp_path / "program.py")], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert errors_in(PROGRAM, tmp_path) == []
+
+
+def test_a_users_mistakes_are_found(tmp_path: Path) -> None:
+    found = errors_in("\n".join(["import tallow as tl", "x = tl.ones(2)", *WRONG]), tmp_path)
+    assert len(found) == len(WRONG)
+    assert all(expected in error for expected, error in zip(WRONG.values(), found, strict=True))
+
+
+def test_the_stubs_are_those_of_the_library() -> None:
+    folder = ROOT / "package" / "tallow" / "signatures"
+    written = {path.name: path.read_text() for path in folder.iterdir() if path.suffix == ".pyi"}
+    assert written == build_stubs.modules(), "run `python scripts/build_stubs.py`"
+
+
+def test_ops_return_what_the_stubs_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    returned: dict[str, set[type]] = {}
+
+    def noting(made: Op, *args: Any, **kwargs: Any) -> Any:
+        value = apply(made, *args, **kwargs)
+        returned.setdefault(made.name, set()).add(type(value))
+        return value
+
+    monkeypatch.setattr("tallow.offer.apply", noting)
+    for case in load_all():
+        case.call(tallow, *map(tallow.tensor, case.inputs))
+    several = {name for name, kinds in returned.items() if tuple in kinds and OPS[name].places}
+    assert several == build_stubs.RETURNS.keys()
 
 
 @pytest.mark.parametrize("name", ["softmax", "Tensor", "nn", "optim", "float32", "no_grad", "randn"])

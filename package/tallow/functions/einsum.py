@@ -173,6 +173,6 @@ def _contract(a: Term, b: Term, needed: set[Label]) -> Term:
         return Term(a.arranged(labels) * b.arranged(labels), labels)
     product = a.matrices(batch, rows, inner) @ b.matrices(batch, inner, columns)
     if not len(rows) == len(columns) == 1:
-        sizes = [*product.shape[:-2], *(a.size(x) for x in rows), *(b.size(x) for x in columns)]
+        sizes: list[Any] = [*product.shape[:-2], *(a.size(x) for x in rows), *(b.size(x) for x in columns)]
         product = product.reshape(sizes)
     return Term(product, labels)

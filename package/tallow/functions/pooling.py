@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallow.apply import apply
@@ -12,6 +12,8 @@ from tallow.offer import offer
 from tallow.ops import adaptive_pooling, pooling
 from tallow.ops.windows import IntOrInts, expect_spatial, sizes
 from tallow.tensor import Tensor
+
+OutputSize = int | Sequence[int | None] | None
 
 Function = Callable[..., Any]
 
@@ -109,7 +111,7 @@ def _offer_lp_pool(dims: int) -> None:
 
 def _offer_adaptive_pool(dims: int) -> None:
     @_named(_both_if_1d(dims), f"adaptive_avg_pool{dims}d")
-    def adaptive_avg_pool(input: Tensor, output_size: IntOrInts | None) -> Tensor:
+    def adaptive_avg_pool(input: Tensor, output_size: OutputSize) -> Tensor:
         """Means over windows chosen so that the output has `output_size`, None meaning the input's.
 
         Window i reaches from ⌊i · in / out⌋ to ⌈(i + 1) · in / out⌉.
@@ -119,13 +121,13 @@ def _offer_adaptive_pool(dims: int) -> None:
         return apply(adaptive_pooling.adaptive_avg_pool, input, dims, output_size)
 
     @_named("F", f"adaptive_max_pool{dims}d")
-    def adaptive_max_pool(input: Tensor, output_size: IntOrInts | None, return_indices: bool = False) -> Any:
+    def adaptive_max_pool(input: Tensor, output_size: OutputSize, return_indices: bool = False) -> Any:
         """Maxima over windows chosen so that the output has `output_size`; see adaptive_avg_pool."""
         y, places = apply(adaptive_pooling.adaptive_max_pool, input, dims, output_size)
         return (y, places) if return_indices else y
 
     @_named("F", f"adaptive_max_pool{dims}d_with_indices")
-    def adaptive_max_pool_with_indices(input: Tensor, output_size: IntOrInts | None) -> tuple[Tensor, Tensor]:
+    def adaptive_max_pool_with_indices(input: Tensor, output_size: OutputSize) -> tuple[Tensor, Tensor]:
         return apply(adaptive_pooling.adaptive_max_pool, input, dims, output_size)
 
 

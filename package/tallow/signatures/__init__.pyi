@@ -1,0 +1,1 @@
+"""For type checkers only. Written by scripts/build_stubs.py."""

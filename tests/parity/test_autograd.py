@@ -764,3 +764,21 @@ def test_random_program_agrees_with_pytorch(part: int) -> None:
                 if our.size or their.size:  # no gradient is as good as zeros
                     expected = their if their.size else np.zeros_like(our)
                     np.testing.assert_allclose(our if our.size else np.zeros_like(their), expected, atol=1e-12)
+
+
+def test_hooks_of_leaves_run_as_soon_as_a_gradient_is_complete() -> None:
+    def run(library: Any) -> list[Any]:
+        happened: list[Any] = []
+        leaves = [library.full((2,), value, requires_grad=True) for value in (1.0, 2.0, 3.0)]
+        for i, leaf in enumerate(leaves):
+            leaf.register_post_accumulate_grad_hook(lambda leaf, i=i: happened.append((i, leaf.grad.tolist())))
+        a, b, c = leaves
+        x = a * 2
+        x.register_hook(lambda g: happened.append("x"))
+        y = x * b
+        y.register_hook(lambda g: happened.append("y"))
+        for _ in range(2):  # the second time on top of the first
+            (y * c * b).sum().backward(retain_graph=True)
+        return happened
+
+    assert run(tl) == run(torch)

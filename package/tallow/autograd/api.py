@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tallow.autograd.engine import run_backward
+from tallow.autograd.engine import LeafGrad, run_backward
 from tallow.autograd.graph import Edge, edge_to, gradient_dtype, place_of
 from tallow.autograd.modes import no_grad
 from tallow.devices import array_module
@@ -120,19 +122,54 @@ def backward(
         chosen = dict(zip(_places_of(inputs, "backward"), inputs, strict=True))
     token = hush()
     try:
-        leaves, caught = run_backward(roots, bool(retain_graph), None if chosen is None else set(chosen))
         store = GradStore()
-        with no_grad():
+
+        def fill(found: LeafGrad) -> None:
+            with no_grad():
+                store.insert(found.leaf, found.leaf._accumulate(found.array, found.owned))
+
+        with _after:
+            if chosen is None:
+                leaves, caught = run_backward(roots, bool(retain_graph), fill=fill)
+            else:
+                leaves, caught = run_backward(roots, bool(retain_graph), set(chosen))
             for found in leaves.values():
                 if chosen is None or (id(found.leaf), 0) in chosen:
-                    store.insert(found.leaf, found.leaf._accumulate(found.array, found.owned))
-            for place, tensor in () if chosen is None else chosen.items():
-                if place in caught:
-                    g = caught[place]
-                    store.insert(tensor, tensor._like(g) if tensor.retains_grad else tensor._accumulate(g, owned=False))
+                    fill(found)
+            with no_grad():
+                for place, tensor in () if chosen is None else chosen.items():
+                    if place in caught:
+                        g, kept = caught[place], tensor.retains_grad
+                        store.insert(tensor, tensor._like(g) if kept else tensor._accumulate(g, owned=False))
         return store
     finally:
         restore(token)
+
+
+class _After(threading.local):
+    """What is to be done at the end of the backward pass that a thread runs."""
+
+    def __init__(self) -> None:
+        self.depth = 0  # an op may run a pass within the pass, as those of checkpointed segments do
+        self.callbacks: list[Callable[[], None]] = []
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            callbacks, self.callbacks = self.callbacks, []
+            for callback in callbacks if error is None else ():
+                callback()
+
+
+_after = _After()
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call this once, when the backward pass that runs now has filled all gradients; from a hook."""
+    _after.callbacks.append(callback)
 
 
 def grad(

@@ -6,7 +6,7 @@ are rounded once, where they arrive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from types import FunctionType
@@ -56,13 +56,15 @@ class Pending:
     Attributes:
         grads: the gradient of a node's output so far; a list where it has several outputs.
         queue: a heap of (-sequence, node).
+        hooked: the leaves so far whose hooks wait for their gradients.
     """
 
-    __slots__ = ("grads", "queue")
+    __slots__ = ("grads", "hooked", "queue")
 
     def __init__(self) -> None:
         self.grads: dict[Node, Any] = {}
         self.queue: list[tuple[int, Node]] = []
+        self.hooked: list[LeafGrad] = []
 
     def start(self, node: Node, grad: Any) -> None:
         self.grads[node] = grad
@@ -95,12 +97,16 @@ class LeafGrad:
 
 
 def run_backward(
-    roots: Sequence[tuple[Edge, Array]], retain_graph: bool, wanted: set[tuple[int, int]] | None = None
+    roots: Sequence[tuple[Edge, Array]],
+    retain_graph: bool,
+    wanted: set[tuple[int, int]] | None = None,
+    fill: Callable[[LeafGrad], None] | None = None,
 ) -> tuple[dict[int, LeafGrad], dict[tuple[int, int], Array]]:
     """Send gradients from `roots` to the leaves.
 
     Args:
         wanted: places (see `place_of`) of the gradients to return; only what leads to them is computed.
+        fill: called with the gradient of a leaf that has hooks for it, as soon as it is complete; it is not returned.
 
     Returns: leaf gradients by the leaf's id, and the wanted gradients of nodes' outputs.
     """
@@ -110,7 +116,8 @@ def run_backward(
     for edge, g in roots:
         _deliver(edge, g, pending, leaves, False)
     useful = None if wanted is None else _leading_to(_reachable(edge for edge, _ in roots), wanted)
-    grads, queue = pending.grads, pending.queue
+    grads, queue, hooked = pending.grads, pending.queue, pending.hooked
+    uses: dict[int, int] | None = None
     while queue:
         node = heappop(queue)[1]
         g = grads.pop(node)
@@ -159,7 +166,19 @@ def run_backward(
         if not retain_graph:
             node.backward = None
             node.edges = ()
+        if hooked and fill is not None:
+            if uses is None:
+                uses = _earliest_uses(node for _, node in queue)
+            latest = -queue[0][0] if queue else 0  # the op that sends next
+            for leaf in [each for each in hooked if uses.get(id(each.leaf), latest + 1) > latest]:
+                hooked.remove(leaf)
+                fill(leaves.pop(id(leaf.leaf)))
     return leaves, caught
+
+
+def _earliest_uses(roots: Iterable[Node]) -> dict[int, int]:
+    """For each leaf that can be reached from `roots`, by its id: the place in time of the first op that uses it."""
+    return {id(edge): node.sequence for node in _reachable(roots) for edge in node.edges if edge is not None}
 
 
 def _deliver(edge: Edge, g: Array, pending: Pending, leaves: dict[int, LeafGrad], owned: bool) -> None:
@@ -181,6 +200,8 @@ def _deliver(edge: Edge, g: Array, pending: Pending, leaves: dict[int, LeafGrad]
         leaf = leaves.get(id(edge))
         if leaf is None:
             leaf = leaves[id(edge)] = LeafGrad(edge)
+            if edge._post_hooks:
+                pending.hooked.append(leaf)
         leaf.add(g, owned)
 
 

@@ -31,6 +31,7 @@ from bench import places, report  # noqa: E402 - the paths above come first
 
 MODULES = {
     "data": "data",
+    "embeddings": "embeddings",
     "import": "imports",
     "keras": "keras_fit",
     "llama": "llama",

@@ -6,26 +6,20 @@ at 1.3, each with at most 1.3 times the memory; in Chromium the MLP 6 times as f
 
 from __future__ import annotations
 
-import json
-import os
-import statistics
-import subprocess
+import importlib
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import tallow as tl
+from bench import turns
 from bench.report import Row
+from bench.timing import in_turn
 from bench.workloads import WORKLOADS
 from tallow import kernels
 
 NAME = "training"
 IN_BROWSER = sys.platform == "emscripten"
-LIBRARIES = {"tallow": "tallow", "torch": "PyTorch"}
-TURN_S = 0.25  # how long a turn lasts, about
 THREADS = (1, 2)
 MIB = 2**20
 
@@ -36,82 +30,47 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
         rows = [_with_and_without_kernels(name, options["repeats"]) for name in names]
         return {"rows": rows, "notes": ["steps per second, medians of turns; float32"]}
     rows = [_beside_pytorch(name, threads, options["repeats"]) for threads in THREADS for name in names]
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     notes = [
         "steps per second, medians of turns that the two processes take; MiB: what resident memory grows by at most",
-        f"{os.cpu_count()} CPUs; load average at the end {load} (of 1, 5 and 15 minutes)",
+        turns.load_note(),
     ]
     return {"rows": rows, "notes": notes}
 
 
+def workload(library: str, name: str) -> Callable[[], Any]:
+    """A step of it, in a worker."""
+    module = importlib.import_module(library)
+    module.manual_seed(0)
+    return WORKLOADS[name](module)
+
+
 def _beside_pytorch(name: str, threads: int, repeats: int) -> Row:
-    with _worker("tallow", name, threads) as mine, _worker("torch", name, threads) as theirs:
-        (my_time, my_bytes), (their_time, their_bytes) = _in_turn([mine, theirs], repeats)
+    function = "bench.training.workload"
+    with (
+        turns.worker("tallow", threads, function, "tallow", name) as mine,
+        turns.worker("torch", threads, function, "torch", name) as theirs,
+    ):
+        my, their = turns.in_turn([mine, theirs], threads, repeats)
     return {
         "workload": f"{name}: {WORKLOADS[name].__doc__}",
         "threads": threads,
-        "tallow": 1 / my_time,
-        "PyTorch": 1 / their_time,
-        "of PyTorch": their_time / my_time,
-        "MiB": my_bytes / MIB,
-        "PyTorch MiB": their_bytes / MIB,
-        "MiB of PyTorch": my_bytes / their_bytes,
+        "tallow": 1 / my.seconds,
+        "PyTorch": 1 / their.seconds,
+        "of PyTorch": their.seconds / my.seconds,
+        "MiB": my.bytes / MIB,
+        "PyTorch MiB": their.bytes / MIB,
+        "MiB of PyTorch": my.bytes / their.bytes,
     }
-
-
-Take = Callable[[int], tuple[float, int]]  # from a number of steps to seconds and bytes
-
-
-def _in_turn(workers: list[Take], repeats: int) -> list[tuple[float, int]]:
-    """Of each: the median time of a step, and the memory at the end."""
-    for take in workers:
-        take(3)
-    steps = [max(1, round(TURN_S / (take(3)[0] / 3))) for take in workers]
-    turns = [[take(n) for take, n in zip(workers, steps, strict=True)] for _ in range(repeats * 3)]
-    return [
-        (statistics.median(seconds for seconds, _ in column) / n, column[-1][1])
-        for n, column in zip(steps, zip(*turns, strict=True), strict=True)
-    ]
-
-
-@contextmanager
-def _worker(library: str, workload: str, threads: int) -> Iterator[Take]:
-    variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    package = str(Path(tl.__file__).parents[1])
-    process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("training_worker.py")), library, workload, str(threads)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env=os.environ | dict.fromkeys(variables, str(threads)) | {"PYTHONPATH": package},
-    )  # fmt: skip
-    assert process.stdin
-    assert process.stdout
-    into, out = process.stdin, process.stdout
-
-    def take(steps: int) -> tuple[float, int]:
-        print(steps, file=into, flush=True)
-        answer = json.loads(out.readline())
-        return answer["seconds"], answer["bytes"]
-
-    try:
-        yield take
-    finally:
-        process.communicate()
 
 
 def _with_and_without_kernels(name: str, repeats: int) -> Row:
     step = WORKLOADS[name](tl)
 
-    def take(steps: int) -> tuple[float, int]:
-        start = time.perf_counter()
-        for _ in range(steps):
-            step()
-        return time.perf_counter() - start, 0
-
-    def take_plain(steps: int) -> tuple[float, int]:
+    def plainly() -> None:
         with kernels.off():
-            return take(steps)
+            step()
 
-    (fast, _), (plain, _) = _in_turn([take, take_plain], repeats)
+    fast, plain = (timing.median_s for timing in in_turn(turns.TURN_S * repeats, repeats * 3, step, plainly))
     return {
         "workload": f"{name}: {WORKLOADS[name].__doc__}",
         "tallow": 1 / fast,

@@ -275,7 +275,7 @@ class SentenceEncoder:
         vectors: npt.NDArray[np.float32] | None = None
         done = 0
         for members in _buckets(rows, batch_size):
-            found = self._vectors(self.tokenizer.pad([rows[i] for i in members]), normalize)
+            found = self.embed(self.tokenizer.pad([rows[i] for i in members]), normalize=normalize)
             if vectors is None:
                 vectors = np.empty((len(rows), found.shape[1]), np.float32)
             vectors[members] = found
@@ -284,7 +284,8 @@ class SentenceEncoder:
                 progress(done, len(rows))
         return np.empty((0, 0), np.float32) if vectors is None else vectors
 
-    def _vectors(self, batch: Batch, normalize: bool) -> npt.NDArray[np.float32]:
+    def embed(self, batch: Batch, *, normalize: bool = False) -> npt.NDArray[np.float32]:
+        """As `encode`, the vectors of texts that are tokens already, all at once: (B, D)."""
         device = next(self.model.parameters()).device
         tokens_BT = wrap(devices.move(batch.input_ids, device))
         mask_BT = wrap(devices.move(batch.attention_mask, device))

@@ -1,0 +1,87 @@
+"""Libraries beside each other: each in a process of its own, with as many threads, and they take turns.
+
+One process for all would be unfair: the threads of one library's pool may still spin while the other computes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tallow as tl
+
+TURN_S = 0.25  # how long a turn lasts, about
+VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Took(NamedTuple):
+    """What a worker says of a turn."""
+
+    seconds: float
+    cpu_seconds: float
+    bytes: int
+
+
+class Cost(NamedTuple):
+    """Of doing a piece of work once: the median and the best of all turns, and the memory at the end.
+
+    The best is of processor time where there is one thread: what else the machine does counts least in it.
+    """
+
+    seconds: float
+    best_s: float
+    bytes: int
+
+
+Worker = Callable[..., Took]  # from how often, and the case, to what that took
+
+
+@contextmanager
+def worker(library: str, threads: int, function: str, *arguments: str) -> Iterator[Worker]:
+    """A process that imports the library, and then does what the function returns; see worker.py."""
+    package = str(Path(tl.__file__).parents[1])
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("worker.py")), library, str(threads), function, *arguments],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=os.environ
+        | dict.fromkeys(VARIABLES, str(threads))
+        | {"PYTHONPATH": os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])},
+    )  # fmt: skip
+    assert process.stdin
+    assert process.stdout
+    into, out = process.stdin, process.stdout
+
+    def take(times: int, *case: Any) -> Took:
+        print(json.dumps([times, *case]), file=into, flush=True)
+        return Took(**json.loads(out.readline()))
+
+    try:
+        yield take
+    finally:
+        process.communicate()
+
+
+def in_turn(workers: Sequence[Worker], threads: int, repeats: int, *case: Any) -> list[Cost]:
+    """What the case costs each of the workers."""
+    for take in workers:
+        take(1, *case)
+    times = [max(1, round(TURN_S / take(1, *case).seconds)) for take in workers]
+    turns = [[take(n, *case) for take, n in zip(workers, times, strict=True)] for _ in range(repeats * 3)]
+    costs = []
+    for n, column in zip(times, zip(*turns, strict=True), strict=True):
+        best = min(took.cpu_seconds if threads == 1 else took.seconds for took in column)
+        costs.append(Cost(statistics.median(took.seconds for took in column) / n, best / n, column[-1].bytes))
+    return costs
+
+
+def load_note() -> str:
+    """What else the machine does."""
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    return f"{os.cpu_count()} CPUs; load average at the end {load} (of 1, 5 and 15 minutes)"

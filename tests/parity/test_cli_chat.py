@@ -194,6 +194,8 @@ def test_what_cannot_chat_is_refused(
     save_model(polite, context=16)
     bert = transformers.BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
     transformers.BertModel(bert).save_pretrained(encoder)
+    assert piped(monkeypatch, "hi\n") == 2
+    refused(capsys, "--model is missing", "tallow chat --model Qwen/Qwen3-0.6B")
     assert piped(monkeypatch, "hi\n", "--model", plain) == 2
     refused(capsys, "has no chat template", "tallow generate")
     for command in (["chat"], ["generate"]):

@@ -14,20 +14,21 @@ from typing import Any
 
 from tallow.cli.language_model import add_loading_options, add_sampling_options, load_language_model, number, sampler
 from tallow.cli.terminal import print_text, report
-from tallow.errors import TallowError, TokenizerError
+from tallow.errors import ArgumentError, TallowError, TokenizerError
 from tallow.generation import PromptCache, Sampler
 from tallow.models.causal_lm import CausalLM
 
 PROMPT = "> "
+EXAMPLE = "Qwen/Qwen3-0.6B"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model",
-        required=True,
-        metavar="DIR",
-        help="the folder of a language model that is trained to chat, or owner/repository of the Hub",
+        metavar="MODEL",
+        help="a language model that is trained to chat: its folder, a GGUF file, owner/repository of the Hub, such as "
+        f"{EXAMPLE}, or owner/repository:file.gguf",
     )
     add_loading_options(model)
     chat = parser.add_argument_group("conversation")
@@ -43,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Raises: TallowError, OSError for what cannot be used; without a terminal, KeyboardInterrupt"""
+    if arguments.model is None:
+        raise ArgumentError(
+            "--model is missing: the one that comes with tallow tells stories, and cannot chat",
+            mend=f"pass a folder, a GGUF file or a repository of the Hub: tallow chat --model {EXAMPLE}",
+        )
     model = load_language_model(arguments.model, arguments.dtype, arguments.device)
     if model.tokenizer.chat_template is None:
         raise TokenizerError(

@@ -23,9 +23,9 @@ def expected(folder: Path) -> Any:
     return json.loads((folder / "expected.json").read_text())
 
 
-@pytest.mark.parametrize("folder", cases("kinds"))
+@pytest.mark.parametrize("folder", cases("kinds") + cases("gguf"))
 def test_ids_and_texts(folder: Path) -> None:
-    tokenizer = Tokenizer.from_pretrained(folder)
+    tokenizer = Tokenizer.from_pretrained(folder / "model.gguf" if folder.parent.name == "gguf" else folder)
     for row in expected(folder)["texts"]:
         text, ids = row["text"], row["ids"]
         assert tokenizer.encode(text) == ids, text

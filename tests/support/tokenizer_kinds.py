@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from gguf import GGUFWriter
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from support import gguf_files
 
 CORPUS = [
     "The quick brown fox jumps over the lazy dog; it isn't the dog's fault, is it?",
@@ -238,11 +242,28 @@ def write_cases(folder: Path, count: int = 300) -> None:
         encodings = [tokenizer.encode(*pair) for pair in pairs]
         found = [{"pair": pair, "ids": e.ids, "segments": e.type_ids} for pair, e in zip(pairs, encodings, strict=True)]
         (folder / "kinds" / kind / "expected.json").write_text(json.dumps({"texts": rows, "pairs": found}))
+    for kind in ("bytes-llama3", "pieces-llama2"):
+        _write_gguf(folder / "kinds" / kind, folder / "gguf" / kind)
     for name, (make, text) in DIFFERENCES.items():
         ids = _write(folder / "differences" / name, make()).encode(text).ids
         (folder / "differences" / name / "expected.json").write_text(json.dumps({"text": text, "ids": ids}))
     for name, make in ABSENT.items():
         _write(folder / "absent" / name, make())
+
+
+def _write_gguf(source: Path, folder: Path) -> None:
+    """The tokenizer of a kind as a GGUF file, which is to do the same."""
+    folder.mkdir(parents=True)
+    writer = GGUFWriter(folder / "model.gguf", "llama")
+    text = (source / "tokenizer.json").read_text(encoding="utf-8")
+    if source.name.startswith("bytes"):
+        gguf_files.add_bytes(writer, text, "llama-bpe")
+        writer.add_bos_token_id(0)
+    else:
+        gguf_files.add_pieces(writer, text)
+        writer.add_bos_token_id(1)
+    gguf_files.finish(writer)
+    shutil.copyfile(source / "expected.json", folder / "expected.json")
 
 
 def _write(folder: Path, text: str) -> Tokenizer:

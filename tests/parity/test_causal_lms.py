@@ -13,6 +13,7 @@ import tallow as tl
 from tallow.generation import generate
 from tallow.models.falcon import Falcon
 from tallow.models.gemma import Gemma
+from tallow.models.gemma2 import Gemma2
 from tallow.models.gpt2 import GPT2
 from tallow.models.llama import Llama
 from tallow.models.mistral import Mistral
@@ -57,6 +58,14 @@ FALCON_SIZES = {
     "bos_token_id": 1,
     "eos_token_id": None,
 }
+# The caps are so low that most scores and logits come near them.
+GEMMA2 = {
+    "head_dim": 16,
+    "sliding_window": 7,
+    "query_pre_attn_scalar": 24,
+    "attn_logit_softcapping": 1.0,
+    "final_logit_softcapping": 3.0,
+}
 LONGROPE = {
     "rope_type": "longrope",
     "rope_theta": 10000.0,
@@ -94,6 +103,15 @@ VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
         LLAMA_SIZES | SLIDING | {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]},
     ),
     "gemma": ("Gemma", Gemma, LLAMA_SIZES | {"head_dim": 16, "num_key_value_heads": 1}),
+    "gemma2": ("Gemma2", Gemma2, LLAMA_SIZES | GEMMA2),
+    "gemma2, by layer": (
+        "Gemma2",
+        Gemma2,
+        LLAMA_SIZES
+        | GEMMA2
+        | {"layer_types": ["full_attention", "full_attention", "sliding_attention"], "attention_bias": True}
+        | {"attn_logit_softcapping": None, "final_logit_softcapping": None},
+    ),
     "phi3": ("Phi3", Phi3, LLAMA_SIZES | {"sliding_window": 9}),
     "falcon 7b": ("Falcon", Falcon, FALCON_SIZES),
     "falcon 40b": ("Falcon", Falcon, FALCON_SIZES | {"new_decoder_architecture": True, "num_kv_heads": 2}),

@@ -9,6 +9,7 @@ _CLASSES = {
     "distilbert": ("DistilBertConfig", *(f"DistilBert{head}" for head in ENCODER_HEADS)),
     "falcon": ("Falcon", "FalconConfig", "FalconModel"),
     "gemma": ("Gemma", "GemmaConfig"),
+    "gemma2": ("Gemma2", "Gemma2Config"),
     "gpt2": ("GPT2", "GPT2Config", "GPT2Model"),
     "llama": ("Llama", "LlamaConfig"),
     "mistral": ("Mistral", "MistralConfig"),

@@ -70,7 +70,11 @@ class CausalLM(PretrainedModel):
 
     def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
         """Logits (B, T, V) for tokens (B, T). With a cache, the tokens follow those it has seen."""
-        return F.linear(self.hidden(tokens_BT, cache), self.head_weight)
+        return self.logits(self.hidden(tokens_BT, cache))
+
+    def logits(self, hidden_BTD: Tensor) -> Tensor:
+        """(B, T, V), of what the head reads."""
+        return F.linear(hidden_BTD, self.head_weight)
 
     @property
     def windows(self) -> tuple[int | None, ...]:
@@ -139,7 +143,7 @@ class CausalLM(PretrainedModel):
             # The last chunk is a whole one: it holds the `last` tokens, and the first takes what is left over.
             for start in range(total % chunk - chunk if total % chunk else 0, total, chunk):
                 hidden_BTD = self.hidden(wrap(tokens_BT[:, max(start, 0) : start + chunk]), cache)
-            return to_host(F.linear(hidden_BTD[:, -last:], self.head_weight).array)
+            return to_host(self.logits(hidden_BTD[:, -last:]).array)
 
     # ----------------------------------------------------------------------------------------------------------- text
 

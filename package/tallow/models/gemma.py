@@ -64,7 +64,7 @@ class GemmaDecoderLayer(LlamaDecoderLayer):
 
 
 class GemmaModel(LlamaModel):
-    layer_class = GemmaDecoderLayer
+    layer_class: ClassVar[type[LlamaDecoderLayer]] = GemmaDecoderLayer
 
     def embed(self, tokens_BT: Tensor) -> Tensor:
         x_BTD = self.embed_tokens(tokens_BT)

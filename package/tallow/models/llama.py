@@ -144,6 +144,9 @@ class LlamaConfig(Config):
 class LlamaAttention(Module):
     """Causal self-attention; G heads of keys and values serve H heads of queries."""
 
+    scale: float | None = None  # of the scores, and what they stay within: as `causal_attention`
+    softcap: float | None = None
+
     def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
         self.layer = layer
@@ -177,7 +180,9 @@ class LlamaAttention(Module):
         if cache is not None:
             lengths = cache.lengths(x_BTD.shape[1])
             k_BGSK, v_BGSK = cache.append(self.layer, k_BGSK, v_BGSK)
-        mixed_BHTK = causal_attention(q_BHTK, k_BGSK, v_BGSK, window=self.window, lengths=lengths)
+        mixed_BHTK = causal_attention(
+            q_BHTK, k_BGSK, v_BGSK, scale=self.scale, softcap=self.softcap, window=self.window, lengths=lengths
+        )
         return self.o_proj(merge_heads(mixed_BHTK))
 
 

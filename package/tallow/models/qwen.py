@@ -12,55 +12,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tallow.models.layer_types import LayerTypesConfig
 from tallow.models.llama import Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn.normalization import RMSNorm
 from tallow.tensor import Tensor
 
-LAYER_TYPES = ("full_attention", "sliding_attention")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Qwen2Config(LlamaConfig):
-    """The sizes of a Qwen2, as LlamaConfig.
+class Qwen2Config(LayerTypesConfig):
+    """The sizes of a Qwen2, as LayerTypesConfig.
 
     Attributes:
-        layer_types: of each layer, "full_attention" or "sliding_attention"; None means that with a sliding window, the
-            layers from max_window_layers on have it.
+        max_window_layers: without layer_types, where the layers with the sliding window begin.
     """
 
     num_key_value_heads: int = 32
     max_position_embeddings: int = 32768
     use_sliding_window: bool = False
     max_window_layers: int = 28
-    layer_types: tuple[str, ...] | None = None
     attention_bias: bool = True
     eos_token_id: tuple[int, ...] = ()
 
     model_types: ClassVar[tuple[str, ...]] = ("qwen2",)
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {**LlamaConfig.computed, "use_mrope": (False,)}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.require(
-            "layer_types",
-            f"one of {LAYER_TYPES} for each layer",
-            lambda kinds: kinds is None or (len(kinds) == self.num_hidden_layers and {*kinds} <= {*LAYER_TYPES}),
-        )
-
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         super().prepare(entries)
-        if isinstance(entries.get("layer_types"), list):
-            entries["layer_types"] = tuple(map(str, entries["layer_types"]))
-        if entries.get("use_sliding_window") and entries.get("sliding_window", 4096) is not None:
-            entries["sliding_window"] = entries.get("sliding_window", 4096)
+        if entries.get("use_sliding_window"):
+            entries.setdefault("sliding_window", 4096)
+
+    def slides(self, layer: int) -> bool:
+        return layer >= self.max_window_layers
 
     def window_of(self, layer: int) -> int | None:
-        if not self.use_sliding_window:
-            return None
-        if self.layer_types is None:
-            return self.sliding_window if layer >= self.max_window_layers else None
-        return self.sliding_window if self.layer_types[layer] == "sliding_attention" else None
+        return super().window_of(layer) if self.use_sliding_window else None
 
     @property
     def output_bias(self) -> bool:

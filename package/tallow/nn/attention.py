@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tallow import devices
+from tallow import devices, dtypes
 from tallow.nn import functional as F
 from tallow.tensor import Tensor, wrap
 
@@ -37,15 +37,17 @@ def causal_attention(
     *,
     scale: float | None = None,
     dropout_p: float = 0.0,
+    softcap: float | None = None,
     window: int | None = None,
     lengths: npt.NDArray[np.int64] | None = None,
 ) -> Tensor:
     """Each of the last T of S positions attends to itself and to all before it. G divides H; T may be less than S.
 
-    softmax(scale q kᵀ, masked) v
+    softmax(soft_cap(scale q kᵀ), masked) v
 
     Args:
         scale: None means 1 / √K.
+        softcap: what the scores stay within; None means that they are as they are.
         window: how many positions a query sees at most, itself included; None means all.
         lengths: how many of the last positions of each row are text, (B,); those before them are padding, which no
             query sees. None means all.
@@ -59,9 +61,11 @@ def causal_attention(
     if window is not None and keys <= window:
         window = None
     allowed = None
-    if window or lengths is not None or 1 < queries < keys:
+    if window or lengths is not None or 1 < queries < keys or (softcap and queries > 1):
         # PyTorch's is_causal counts from the first key; the queries are the last ones.
         allowed = wrap(devices.move(_seen(queries, keys, window, lengths), q_BHTK.device))
+    if softcap is not None:
+        return _capped_attention(q_BHTK, k_BGSK, v_BGSK, allowed, scale, softcap, dropout_p)
     return F.scaled_dot_product_attention(
         q_BHTK,
         k_BGSK,
@@ -72,6 +76,38 @@ def causal_attention(
         scale=scale,
         enable_gqa=q_BHTK.shape[1] != k_BGSK.shape[1],
     )
+
+
+def soft_cap(x: Tensor, cap: float | None) -> Tensor:
+    """cap tanh(x / cap), which is about x where that is small, and never beyond ± cap; None means x.
+
+    Source:  Bello et al. 2016, arXiv:1611.09940, section 4.1
+    """
+    return x if cap is None else F.tanh(x / cap) * cap
+
+
+def _capped_attention(
+    q_BHTK: Tensor,
+    k_BGSK: Tensor,
+    v_BGSK: Tensor,
+    allowed: Tensor | None,
+    scale: float | None,
+    softcap: float,
+    dropout_p: float,
+) -> Tensor:
+    """As `causal_attention`, with the scores of all queries at once."""
+    scale = q_BHTK.shape[-1] ** -0.5 if scale is None else scale
+    grouped_BGnTK = q_BHTK.unflatten(1, (k_BGSK.shape[1], -1))
+    scores_BHTS = soft_cap((grouped_BGnTK @ k_BGSK.unsqueeze(2).mT).flatten(1, 2) * scale, softcap)
+    if allowed is not None:
+        scores_BHTS = scores_BHTS.masked_fill(~allowed, dtypes.finfo(scores_BHTS.dtype).min)
+    weights_BHTS = F.softmax(scores_BHTS, -1)
+    if allowed is not None:
+        weights_BHTS = weights_BHTS.masked_fill(~allowed, 0.0)  # a padding's query sees nothing
+    if dropout_p:
+        weights_BHTS = F.dropout(weights_BHTS, dropout_p)
+    weights_BGnTS = weights_BHTS.unflatten(1, (k_BGSK.shape[1], -1))
+    return (weights_BGnTS @ v_BGSK.unsqueeze(2)).flatten(1, 2)
 
 
 def _seen(queries: int, keys: int, window: int | None, lengths: npt.NDArray[np.int64] | None) -> npt.NDArray[np.bool_]:

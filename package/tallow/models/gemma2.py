@@ -1,0 +1,104 @@
+"""Gemma 2: Gemma's transformer with norms after each part too, soft caps on scores and logits, and a sliding window in
+every other layer.
+
+Loads folders of Hugging Face's `Gemma2ForCausalLM`.
+
+Source:  Gemma Team 2024, arXiv:2408.00118; names as in transformers' `modeling_gemma2.py`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from tallow.models.gemma import Gemma, GemmaConfig, GemmaDecoderLayer, GemmaModel
+from tallow.models.layer_types import LayerTypesConfig
+from tallow.models.llama import LlamaAttention
+from tallow.nn.attention import soft_cap
+from tallow.nn.cache import KVCache
+from tallow.nn.rotary import RotaryEmbedding
+from tallow.tensor import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gemma2Config(GemmaConfig, LayerTypesConfig):
+    """The sizes of a Gemma 2, as GemmaConfig and LayerTypesConfig; without layer_types, every other layer has the
+    sliding window, the first of them.
+
+    Attributes:
+        query_pre_attn_scalar: scores are divided by its root, not by that of the heads' width.
+        attn_logit_softcapping, final_logit_softcapping: what scores and logits stay within; None means no cap.
+    """
+
+    num_key_value_heads: int = 4
+    query_pre_attn_scalar: float = 256
+    attn_logit_softcapping: float | None = None
+    final_logit_softcapping: float | None = None
+
+    model_types: ClassVar[tuple[str, ...]] = ("gemma2",)
+    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        **GemmaConfig.computed,
+        "hidden_activation": ("gelu_pytorch_tanh",),
+    }
+    neutral: ClassVar = frozenset({"hidden_act"})  # the activation is the other entry's
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"):
+            self.require(name, "a positive number", lambda value: value is None or value > 0)
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        super().prepare(entries)
+        # null in the file is no window and no cap, and no entry is the first model's.
+        entries.setdefault("sliding_window", 4096)
+        entries.setdefault("attn_logit_softcapping", 50.0)
+        entries.setdefault("final_logit_softcapping", 30.0)
+
+    def slides(self, layer: int) -> bool:
+        return layer % 2 == 0
+
+
+class Gemma2Attention(LlamaAttention):
+    """Its scores have a scale of their own, and a cap."""
+
+    def __init__(self, config: Gemma2Config, layer: int, device: Any, dtype: Any) -> None:
+        super().__init__(config, layer, device, dtype)
+        self.scale = config.query_pre_attn_scalar**-0.5
+        self.softcap = config.attn_logit_softcapping
+
+
+class Gemma2DecoderLayer(GemmaDecoderLayer):
+    """Attention and feed-forward, each between two norms, and added to its input."""
+
+    attention_class = Gemma2Attention
+
+    def __init__(self, config: Gemma2Config, layer: int, device: Any, dtype: Any) -> None:
+        super().__init__(config, layer, device, dtype)
+        norm = partial(self.norm_class, config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        self.pre_feedforward_layernorm = norm()
+        self.post_feedforward_layernorm = norm()
+
+    def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
+        attended_BTD = self.self_attn(self.input_layernorm(x_BTD), rotary, cache)
+        x_BTD = x_BTD + self.post_attention_layernorm(attended_BTD)
+        return x_BTD + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x_BTD)))
+
+
+class Gemma2Model(GemmaModel):
+    layer_class = Gemma2DecoderLayer
+
+
+class Gemma2(Gemma):
+    """A language model; Hugging Face's `Gemma2ForCausalLM`.
+
+    Args:    as Llama
+    """
+
+    config_class = Gemma2Config
+    model_class = Gemma2Model
+
+    def logits(self, hidden_BTD: Tensor) -> Tensor:
+        return soft_cap(super().logits(hidden_BTD), self.config.final_logit_softcapping)

@@ -1,0 +1,44 @@
+"""The config of models some of whose layers have a sliding window."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from tallow.models.llama import LlamaConfig
+
+LAYER_TYPES = ("full_attention", "sliding_attention")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerTypesConfig(LlamaConfig):
+    """The sizes of a Llama, as LlamaConfig.
+
+    Attributes:
+        layer_types: of each layer, "full_attention" or "sliding_attention"; None means what `slides` says.
+    """
+
+    layer_types: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(
+            "layer_types",
+            f"one of {LAYER_TYPES} for each layer",
+            lambda kinds: kinds is None or (len(kinds) == self.num_hidden_layers and {*kinds} <= {*LAYER_TYPES}),
+        )
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        super().prepare(entries)
+        if isinstance(entries.get("layer_types"), list):
+            entries["layer_types"] = tuple(map(str, entries["layer_types"]))
+
+    @abstractmethod
+    def slides(self, layer: int) -> bool:
+        """Whether a layer has the sliding window, where there are no layer_types."""
+
+    def window_of(self, layer: int) -> int | None:
+        slides = self.slides(layer) if self.layer_types is None else self.layer_types[layer] == "sliding_attention"
+        return self.sliding_window if slides else None

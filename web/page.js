@@ -88,13 +88,16 @@ export class ProgressBar {
       file: `Reading the ${name}`,
       model: "Building the model",
     }[stage];
-    this.#box.hidden = false;
-    if (total) {
-      this.#bar.max = total;
-      this.#bar.value = loaded;
-    } else this.#bar.removeAttribute("value");
     const amount = total ? `${megabytes(loaded, "")} of ${megabytes(total)}` : loaded ? megabytes(loaded) : "";
-    this.#text.textContent = `${what} ${amount}`.trim();
+    this.tell(`${what} ${amount}`.trim(), total ? loaded / total : null);
+  }
+
+  /** @param {string} text @param {number | null} share  from 0 to 1; null where it is not known */
+  tell(text, share) {
+    this.#box.hidden = false;
+    if (share === null) this.#bar.removeAttribute("value");
+    else this.#bar.value = share;
+    this.#text.textContent = text;
   }
 }
 

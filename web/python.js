@@ -77,6 +77,7 @@ export class Python {
 
   /** The files of one `load`. */
   newFiles() {
+    this.#forgetInterrupt();
     const files = this.call(() => this.#bridge.Files(this.#demo));
     return {
       /** @param {string} name @returns {Sink} */
@@ -110,6 +111,7 @@ export class Python {
 
   /** @param {Record<string, unknown>} options */
   generate(options) {
+    this.#forgetInterrupt();
     const stream = this.call(() => this.#bridge.Stream(this.#demo, JSON.stringify(options)));
     return {
       /** Run for `budget` seconds, at least one step. @param {number} budget @returns {{ text: string, stats: Record<string, number> } | null} */
@@ -131,7 +133,7 @@ export class Python {
   async invoke(method, keywords, emit) {
     const send = emit && ((/** @type {unknown} */ value) => emit(this.#plain(value)));
     const given = this.#pyodide.toPy(keywords);
-    this.#interrupts?.fill(0); // one that came too late for what it was to end is not meant for this call
+    this.#forgetInterrupt();
     try {
       const result = this.#bridge.call(this.#demo, method, given, send);
       return this.#plain(await result);
@@ -140,6 +142,11 @@ export class Python {
     } finally {
       given.destroy();
     }
+  }
+
+  /** One that came too late for what it was to end is not meant for what begins now. */
+  #forgetInterrupt() {
+    this.#interrupts?.fill(0);
   }
 
   /** What a message can carry. @param {any} value */

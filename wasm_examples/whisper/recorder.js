@@ -1,0 +1,80 @@
+/** The microphone, recorded as a WAV file. */
+
+import { Problem } from "../../web/protocol.js";
+import { mono16, wavOf } from "./wav.js";
+
+/** @type {Record<string, [string, string]>} */
+const REFUSALS = {
+  NotAllowedError: ["The page may not use the microphone.", "Allow it beside the address above and press Record again, or choose a file."],
+  NotFoundError: ["There is no microphone.", "Connect one and press Record again, or choose a file."],
+  NotReadableError: ["The microphone does not answer; another program may be using it.", "Close that and press Record again, or choose a file."],
+};
+
+export class Recorder {
+  #stream;
+  #context;
+  /** @type {Int16Array<ArrayBuffer>[]} */
+  #chunks = [];
+
+  /** @param {MediaStream} stream @param {AudioContext} context */
+  constructor(stream, context) {
+    this.#stream = stream;
+    this.#context = context;
+  }
+
+  /**
+   * Ask for the microphone and begin.
+   * @param {{ onLevel: (level: number, seconds: number) => void, onEnd: () => void }} on
+   *   how loud it is, from 0 to 1, and how long it has been; and that the microphone is gone
+   * @returns {Promise<Recorder>}
+   * @throws {Problem} there is none, or it may not be used
+   */
+  static async start({ onLevel, onEnd }) {
+    const stream = await microphone();
+    const context = new AudioContext();
+    const recorder = new Recorder(stream, context);
+    try {
+      await context.audioWorklet.addModule(new URL("recorder-worklet.js", import.meta.url));
+    } catch (error) {
+      recorder.#close();
+      throw new Problem("RecorderError", `The microphone cannot be recorded: ${error instanceof Error ? error.message : error}`, "Choose a file.");
+    }
+    for (const track of stream.getAudioTracks()) track.onended = onEnd;
+    const node = new AudioWorkletNode(context, "recorder");
+    let frames = 0;
+    node.port.onmessage = ({ data }) => {
+      recorder.#chunks.push(data.samples);
+      frames += data.samples.length;
+      onLevel(data.level, frames / context.sampleRate);
+    };
+    context.resume();
+    context.createMediaStreamSource(stream).connect(node).connect(context.destination); // which hears nothing of it
+    return recorder;
+  }
+
+  /** End it; what was said until now. @returns {File} */
+  stop() {
+    this.#close();
+    return new File([wavOf(mono16(this.#context.sampleRate), new Blob(this.#chunks))], "recording.wav", { type: "audio/wav" });
+  }
+
+  #close() {
+    for (const track of this.#stream.getTracks()) {
+      track.onended = null;
+      track.stop();
+    }
+    this.#context.close();
+  }
+}
+
+async function microphone() {
+  if (!navigator.mediaDevices) throw new Problem("Insecure", "This address is not secure, so the browser gives no microphone.", "Open the page by https, or choose a file.");
+  try {
+    // As it is: what calls need makes speech no clearer to a model that has learnt from sounds of all kinds.
+    return await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } });
+  } catch (error) {
+    const { name, message } = error instanceof Error ? error : new Error(String(error));
+    const [what, mend] = REFUSALS[name] ?? [`The microphone cannot be used: ${message || name}`, "Choose a file."];
+    throw new Problem(name, what, mend);
+  }
+}

@@ -1,0 +1,87 @@
+/** A picture of what the model hears: time to the right, pitch upwards, the louder the brighter. */
+
+import { begin, redrawn } from "../../web/canvas.js";
+
+const FRAMES_PER_SECOND = 100;
+const LABEL_HEIGHT = 18;
+const LABEL_EVERY_PX = 90;
+
+/** @typedef {{ start_s: number, frames: number, bins: number, pixels: Uint8Array }} Window  row by row, the highest pitch first */
+
+export class Spectrogram {
+  #canvas;
+  /** @type {Window | null} */
+  #window = null;
+  /** @type {[number, number] | null}  seconds */
+  #marked = null;
+
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.#canvas = canvas;
+    redrawn(canvas, () => this.draw());
+  }
+
+  /** @param {Window} window */
+  show(window) {
+    this.#window = window;
+    this.draw();
+  }
+
+  clear() {
+    this.#window = this.#marked = null;
+    this.draw();
+  }
+
+  /** Show where something is. @param {number} start_s @param {number} end_s */
+  mark(start_s, end_s) {
+    this.#marked = [start_s, end_s];
+    this.draw();
+  }
+
+  draw() {
+    const { width, height, context, color } = begin(this.#canvas);
+    if (!this.#window || !width) return;
+    const { start_s, frames } = this.#window;
+    const seconds = frames / FRAMES_PER_SECOND;
+    const tall = height - LABEL_HEIGHT;
+    context.fillStyle = color("--sunken");
+    context.fillRect(0, 0, width, tall);
+    context.drawImage(image(this.#window, color("--accent")), 0, 0, width, tall);
+    if (this.#marked) {
+      const [from, to] = this.#marked.map((at) => ((at - start_s) / seconds) * width);
+      context.strokeStyle = color("--ink");
+      context.lineWidth = 2;
+      context.strokeRect(Math.max(1, from), 1, Math.min(width - 1, to) - Math.max(1, from), tall - 2);
+    }
+    context.fillStyle = color("--muted");
+    context.font = `500 11px ${color("--mono")}`;
+    context.textBaseline = "bottom";
+    const step = Math.max(1, Math.ceil((seconds * LABEL_EVERY_PX) / width));
+    for (let at = Math.ceil(start_s / step) * step; at < start_s + seconds; at += step) {
+      const text = clock(at);
+      const x = ((at - start_s) / seconds) * width;
+      context.fillText(text, Math.min(x, width - context.measureText(text).width), height);
+    }
+  }
+}
+
+/** The pixels, as ink of one colour. @param {Window} window @param {string} color */
+function image({ frames, bins, pixels }, color) {
+  const picture = new OffscreenCanvas(frames, bins);
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (picture.getContext("2d"));
+  const data = new ImageData(frames, bins);
+  pixels.forEach((value, i) => (data.data[4 * i + 3] = value));
+  context.putImageData(data, 0, 0);
+  context.globalCompositeOperation = "source-in";
+  context.fillStyle = color;
+  context.fillRect(0, 0, frames, bins);
+  return picture;
+}
+
+/** As 1:02, or 1:01:02. @param {number} seconds */
+export function clock(seconds) {
+  const whole = Math.floor(seconds);
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
+  return hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
+}

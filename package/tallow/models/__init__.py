@@ -20,7 +20,7 @@ _CLASSES = {
     "roberta": ("RobertaConfig", *(f"Roberta{head}" for head in ENCODER_HEADS)),
 }
 _LATER = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
-_LATER |= {module: f"tallow.models.{module}" for module in (*_CLASSES, "gguf_llama", "stories")}
+_LATER |= {module: f"tallow.models.{module}" for module in (*_CLASSES, "gguf_llama", "spoken", "stories")}
 
 __all__ = list(_LATER)
 

@@ -1,0 +1,130 @@
+"""Phrases said by voices, kept in a file so that they are made once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow.audio.sound import SAMPLE_RATE_HZ
+from tallow.errors import MissingPackageError
+from tallow.io.atomic import atomic_write
+
+from . import phrases, voices
+from .espeak import Espeak, Voice
+from .phrases import Phrase
+from .settings import Settings
+
+AUDIBLE = 0.003  # of the loudest sample: what is fainter at the ends is cut off
+SILENT_ENDS_S = 0.02  # of which so much stays
+LONGEST_S = 4.6
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Utterance:
+    words: Phrase
+    voice: Voice
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A phrase that is said.
+
+    Attributes:
+        samples: (N,), at 16 kHz.
+        word_starts: the sample at which each word begins.
+    """
+
+    samples: Floats
+    words: Phrase
+    word_starts: tuple[int, ...]
+
+
+class Clips:
+    """Clips of a file.
+
+    Attributes:  lengths: in samples
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._samples = np.load(path.with_suffix(".npy"), mmap_mode="r")
+        index = json.loads(path.with_suffix(".json").read_bytes())
+        self._clips = [(tuple(words), tuple(starts)) for words, starts, _ in index]
+        self.lengths = np.array([length for _, _, length in index])
+        self._ends = np.cumsum(self.lengths)
+
+    def __len__(self) -> int:
+        return len(self._clips)
+
+    def __getitem__(self, i: int) -> Clip:
+        words, starts = self._clips[i]
+        raw = self._samples[self._ends[i] - self.lengths[i] : self._ends[i]]
+        return Clip(raw.astype(np.float32) * np.float32(2**-15), words, starts)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What is trained on, and what is held out: other phrases, said by other voices."""
+
+    training: Clips
+    held_out: Clips
+
+    @classmethod
+    def make(cls, settings: Settings, folder: Path, progress: Any = iter) -> Corpus:
+        """Say what is not in the folder yet.  Args: progress: wraps what goes through the utterances"""
+        return cls(
+            _clips(list(utterances(settings, held_out=False)), folder, progress),
+            _clips(list(utterances(settings, held_out=True)), folder, progress),
+        )
+
+
+def utterances(settings: Settings, *, held_out: bool) -> Iterator[Utterance]:
+    rng = random.Random(f"{settings.seed} {held_out}")
+    for _ in range(settings.held_out if held_out else settings.clips):
+        words = phrases.phrase(rng, held_out=held_out, longest=settings.longest_phrase)
+        yield Utterance(words, voices.voice(rng, held_out=held_out))
+
+
+def _clips(spoken: list[Utterance], folder: Path, progress: Any) -> Clips:
+    described = json.dumps([asdict(utterance) for utterance in spoken]).encode()
+    path = folder / f"spoken-{hashlib.sha256(described).hexdigest()[:16]}"
+    if not path.with_suffix(".json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _say(spoken, path, progress)
+    return Clips(path)
+
+
+def _say(spoken: list[Utterance], path: Path, progress: Any) -> None:
+    """Write samples, and then where in them what is said."""
+    espeak = Espeak()
+    clips = [clip for utterance in progress(spoken) if len((clip := say(espeak, utterance))[0]) < LONGEST_S * 16000]
+    with atomic_write(path.with_suffix(".npy")) as file:
+        np.save(file, np.concatenate([samples for samples, _, _ in clips]))
+    index = [[words, starts, len(samples)] for samples, words, starts in clips]
+    with atomic_write(path.with_suffix(".json")) as file:
+        file.write(json.dumps(index).encode())
+
+
+def say(espeak: Espeak, utterance: Utterance) -> tuple[npt.NDArray[np.int16], Phrase, list[int]]:
+    """Samples at 16 kHz, without the silence at the ends, the words, and where each begins."""
+    try:
+        import soxr
+    except ImportError as error:
+        raise MissingPackageError("soxr", "resampling", "train") from error
+
+    speech = espeak.say(utterance.words, utterance.voice)
+    samples = soxr.resample(speech.samples, espeak.sample_rate_hz, SAMPLE_RATE_HZ)
+    audible = np.flatnonzero(np.abs(samples.astype(np.int32)) > AUDIBLE * np.abs(samples.astype(np.int32)).max())
+    kept = round(SILENT_ENDS_S * SAMPLE_RATE_HZ)
+    first, last = max(audible[0] - kept, 0), min(audible[-1] + kept, len(samples))
+    starts = [round(start * SAMPLE_RATE_HZ / espeak.sample_rate_hz) - first for start in speech.word_starts]
+    return samples[first:last], utterance.words, [int(np.clip(start, 0, last - first)) for start in starts]

@@ -1,0 +1,216 @@
+"""The training loop. It can be stopped at any moment, and goes on from its last checkpoint to the same weights."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tallow as tl
+from tallow.errors import ArgumentError
+from tallow.io import safetensors
+from tallow.io.atomic import atomic_write
+from tallow.models.whisper import Whisper, WhisperConfig
+from tallow.models.whisper.model import WhisperEncoder
+from tallow.nn import Conv1d, Linear, ModuleDict
+from tallow.nn import functional as F
+from tallow.nn.utils import clip_grad_norm_
+
+from . import evaluation, vocabulary
+from .corpus import Corpus
+from .phrases import WORDS
+from .settings import Settings
+from .windows import IGNORED, Batch, Windows
+
+BLANK = 0  # of CTC; word i is class 1 + i
+
+
+class Losses(NamedTuple):
+    """Attributes:
+    text: nats per token that the decoder writes.
+    words: CTC's, nats per word.
+    """
+
+    text: tl.Tensor
+    words: tl.Tensor
+
+
+class Training:
+    """A run: its model, its optimizer, where its data come from, and how far it is.
+
+    Attributes:
+        step: how many steps were taken.
+        curve: (step, both training losses since the row before, word error rate of held-out clips) at intervals.
+        seconds: time spent in steps and validation, over all sessions.
+    """
+
+    def __init__(self, settings: Settings, corpus: Corpus, checkpoint: Path, device: str = "cpu") -> None:
+        self.settings, self.device, self.corpus = settings, device, corpus
+        self._checkpoint = checkpoint
+        tokenizer = vocabulary.tokenizer()
+        self._windows = Windows(corpus.training, tokenizer, settings)
+        tl.manual_seed(settings.seed)
+        self.model = Whisper(settings.whisper_config(tokenizer.vocab_size), device=device)
+        self.model.tokenizer = tokenizer
+        self._ctc_head = Linear(settings.width, 1 + len(WORDS), device=device)  # for training only
+        self._optimizer = _optimizer(self.model, self._ctc_head, settings)
+        self._scheduler = tl.optim.lr_scheduler.LambdaLR(
+            self._optimizer, lambda step: learning_rate_factor(step, settings)
+        )
+        self.step = 0
+        self.seconds = 0.0
+        self.curve: list[list[float]] = []
+        self._sums = [0.0, 0.0]
+
+    def resume(self) -> None:
+        """Go on where the checkpoint was written.
+
+        Raises:  ArgumentError when it is of other settings; CheckpointError, OSError when it cannot be read
+        """
+        progress = tl.load_checkpoint(self._checkpoint, **self._state())
+        if progress["settings"] != _plain(self.settings):
+            raise ArgumentError(
+                f"{self._checkpoint} was written with other settings", mend="give the same options, or start over"
+            )
+        self.step, self.seconds = progress["step"], progress["seconds"]
+        self.curve, self._sums = progress["curve"], progress["sums"]
+
+    def save(self) -> None:
+        tl.save_checkpoint(
+            self._checkpoint,
+            **self._state(),
+            settings=_plain(self.settings),
+            step=self.step,
+            seconds=self.seconds,
+            curve=self.curve,
+            sums=self._sums,
+        )
+
+    def run(self) -> Iterator[tuple[float, float]]:
+        """Take the remaining steps, and yield the losses of each: of the text, and of the words."""
+        settings = self.settings
+        while self.step < settings.steps:
+            started = time.perf_counter()
+            losses = self._take_step()
+            self.step += 1
+            self._sums = [total + loss for total, loss in zip(self._sums, losses, strict=True)]
+            if self.step % settings.validate_every == 0 or self.step == settings.steps:
+                since = self.step - (self.curve[-1][0] if self.curve else 0)
+                self.curve.append([self.step, *(total / since for total in self._sums), self.validation_rate()])
+                self._sums = [0.0, 0.0]
+            self.seconds += time.perf_counter() - started
+            if self.step % settings.checkpoint_every == 0 or self.step == settings.steps:
+                self.save()
+            yield losses
+
+    def validation_rate(self) -> float:
+        """The word error rate of held-out clips, always the same ones, without times."""
+        self.model.eval()
+        score = evaluation.decoded(self.model, self.corpus.held_out, self.settings.validation_clips)
+        self.model.train()
+        return score.rate
+
+    def losses(self, batch: Batch) -> Losses:
+        audio_BSD = encode(self.model.encoder, tl.from_numpy(batch.mel).to(self.device))
+        logits_BTV = self.model.logits(
+            self.model.decoder(tl.from_numpy(batch.inputs).to(self.device), self.model.decoder.listen(audio_BSD))
+        )
+        targets_N = tl.from_numpy(batch.targets).to(self.device).flatten()
+        text = F.cross_entropy(logits_BTV.flatten(0, 1), targets_N, ignore_index=IGNORED)
+        log_probs_SBC = F.log_softmax(self._ctc_head(audio_BSD), dim=-1).transpose(0, 1)
+        words = F.ctc_loss(
+            log_probs_SBC,
+            tl.from_numpy(batch.words - (vocabulary.BYTES - 1)).to(self.device),
+            tl.full((len(batch.mel),), audio_BSD.shape[1], dtype=tl.int64),
+            tl.from_numpy(batch.word_counts),
+            BLANK,
+            zero_infinity=True,
+        )
+        return Losses(text, words)
+
+    def _take_step(self) -> tuple[float, float]:
+        settings = self.settings
+        batch = self._windows.batch(self.step, full=self.step >= settings.steps * (1 - settings.full_share))
+        self._optimizer.zero_grad()
+        losses = self.losses(batch)
+        (losses.text + settings.ctc_weight * losses.words).backward()
+        clip_grad_norm_([*self.model.parameters(), *self._ctc_head.parameters()], settings.clip_norm)
+        self._optimizer.step()
+        self._scheduler.step()
+        return losses.text.item(), losses.words.item()
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "model": ModuleDict({"model": self.model, "ctc_head": self._ctc_head}),
+            "optimizer": self._optimizer,
+            "scheduler": self._scheduler,
+        }
+
+
+def encode(encoder: WhisperEncoder, mel_BMT: tl.Tensor) -> tl.Tensor:
+    """As the encoder does, of any even number of frames that is no more than what it takes: they save time.
+
+    Shapes:  (B, M, T) -> (B, T / 2, D)
+    """
+    x_BDS = F.gelu(encoder.conv2(F.gelu(encoder.conv1(mel_BMT))))
+    x_BSD = x_BDS.mT.contiguous() + encoder.embed_positions.weight[: x_BDS.shape[-1]]
+    for layer in encoder.layers:
+        x_BSD = layer(x_BSD)
+    return encoder.layer_norm(x_BSD)
+
+
+def _optimizer(model: Whisper, ctc_head: Linear, settings: Settings) -> tl.optim.AdamW:
+    """AdamW that decays the matrices of layers; the positions of the sound stay sinusoids."""
+    modules = [*model.modules(), ctc_head]
+    decayed = [module.weight for module in modules if isinstance(module, Linear | Conv1d)]
+    model.encoder.embed_positions.weight.requires_grad_(False)
+    known = {id(parameter) for parameter in decayed}
+    others = [
+        parameter
+        for parameter in (*model.parameters(), *ctc_head.parameters())
+        if parameter.requires_grad and id(parameter) not in known
+    ]
+    groups = [
+        {"params": decayed, "weight_decay": settings.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    return tl.optim.AdamW(groups, lr=settings.learning_rate, betas=settings.betas)
+
+
+def learning_rate_factor(step: int, settings: Settings) -> float:
+    """The learning rate as a factor: it rises in a line, then falls along half a cosine."""
+    if step < settings.warmup_steps:
+        return (step + 1) / settings.warmup_steps
+    done = (step - settings.warmup_steps) / max(1, settings.steps - settings.warmup_steps)
+    lowest = settings.final_learning_rate / settings.learning_rate
+    return lowest + (1 - lowest) * (1 + math.cos(math.pi * done)) / 2
+
+
+def _plain(settings: Settings) -> dict[str, Any]:
+    return json.loads(json.dumps(asdict(settings)))
+
+
+def export(model: Whisper, folder: Path) -> None:
+    """Write the model as a folder of Hugging Face's, in float16."""
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {name: tensor.detach().cpu().half() for name, tensor in model.state_dict().items()}
+    safetensors.save(state, folder / "model.safetensors", {"format": "pt"})
+    with atomic_write(folder / "config.json") as file:
+        file.write((json.dumps(_config_json(model.config), indent=2) + "\n").encode())
+    vocabulary.save(folder / "vocab.json")
+
+
+def _config_json(config: WhisperConfig) -> dict[str, Any]:
+    """What `WhisperConfig.from_json` and transformers read."""
+    entries = asdict(config)
+    entries["init_std"] = entries.pop("initializer_range")
+    return {
+        "architectures": ["WhisperForConditionalGeneration"],
+        "model_type": "whisper",
+        "dtype": "float16",
+        **entries,
+    }

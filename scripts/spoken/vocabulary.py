@@ -1,0 +1,39 @@
+"""The vocabulary: all bytes, a token for each word with the space before it, and Whisper's special tokens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tallow.io.atomic import atomic_write
+from tallow.text.whisper import OTHER_SPECIALS, WhisperTokenizer
+
+from .phrases import WORDS
+
+LANGUAGES = 1
+BYTES = 256
+
+
+def ranks() -> dict[bytes, int]:
+    """The id of each token that is text."""
+    tokens = [bytes([i]) for i in range(BYTES)] + [f" {word}".encode() for word in WORDS]
+    return {token: i for i, token in enumerate(tokens)}
+
+
+def tokenizer() -> WhisperTokenizer:
+    return WhisperTokenizer(ranks(), len(ranks()) + OTHER_SPECIALS + LANGUAGES)
+
+
+def save(path: Path) -> None:
+    """Write `vocab.json` as GPT-2's is: each byte spelt as a letter."""
+    spelt = {"".join(map(_letter, token)): rank for token, rank in ranks().items()}
+    with atomic_write(path) as file:
+        file.write((json.dumps(spelt, ensure_ascii=False) + "\n").encode())
+
+
+def _letter(byte: int) -> str:
+    """Visible ones of Latin-1 stand for themselves, the others, in order, for the letters from Ā on."""
+    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    if byte in visible:
+        return chr(byte)
+    return chr(0x100 + [i for i in range(BYTES) if i not in visible].index(byte))

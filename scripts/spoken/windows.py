@@ -1,0 +1,232 @@
+"""Rows for training: some seconds with phrases in them, and what Whisper writes of that.
+
+Letters: B rows, M mel bins, T frames, N tokens.
+
+A row is planned first, which tells its length, and rendered when it is its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow.audio.mel import HOP
+from tallow.audio.sound import SAMPLE_RATE_HZ
+from tallow.text.whisper import SECONDS_PER_TIMESTAMP, WhisperTokenizer
+
+from . import augment
+from .corpus import Clips
+from .phrases import Phrase
+from .settings import Settings
+
+IGNORED = -100
+LATEST_FIRST_S = 1.0  # Whisper's rules let no text begin later, so speech that does is said to begin then
+N_MELS = 80
+NOTICED = SAMPLE_RATE_HZ // 10  # so much of a word must be heard for its beginning to be written
+TOLERANCE = SAMPLE_RATE_HZ // 50  # so little of one may be missing
+
+# How many rows are silent, have a second phrase, of these a third, begin with a long silence, begin within a phrase,
+# and have something before them.
+SILENT_SHARE, SECOND_SHARE, THIRD_SHARE, LATE_SHARE, LATER_START_SHARE, PROMPT_SHARE = 0.05, 0.4, 0.3, 0.12, 0.08, 0.3
+
+Floats = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.int64]
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Attributes:
+    clips: their numbers.
+    gaps_s: the silence before each, and behind the last.
+    skipped: how many words of the first were said before the window.
+    speed: that of all clips, of their own.
+    samples: how long the row is.
+    seed: of all else.
+    """
+
+    clips: tuple[int, ...]
+    gaps_s: tuple[float, ...]
+    skipped: int
+    speed: float
+    samples: int
+    seed: int
+
+
+class Placed(NamedTuple):
+    """A phrase in a row: its words, and the samples where each begins and the last one ends."""
+
+    words: Phrase
+    edges: list[int]
+
+
+class Row(NamedTuple):
+    """Attributes:
+    mel: (M, T).
+    inputs: what the decoder reads.
+    targets: what is to follow each of these.
+    words: the tokens of all words that are wholly said, for CTC.
+    """
+
+    mel: Floats
+    inputs: list[int]
+    targets: list[int]
+    words: list[int]
+
+
+class Batch(NamedTuple):
+    """Shapes:  mel (B, M, T), inputs and targets (B, N), words (B, most words), word_counts (B)"""
+
+    mel: Floats
+    inputs: Ids
+    targets: Ids
+    words: Ids
+    word_counts: Ids
+
+
+class Windows:
+    """Batches, each of which depends on nothing but the settings and its number."""
+
+    def __init__(self, clips: Clips, tokenizer: WhisperTokenizer, settings: Settings) -> None:
+        self._clips = clips
+        self._tokenizer = tokenizer
+        self._settings = settings
+        self._limit = settings.positions * 2 * HOP
+        self._pool: tuple[int, list[list[Plan]]] = (-1, [])
+
+    def batch(self, number: int, *, full: bool) -> Batch:
+        """Args:  full: the rows are as long as those of inference, not as the longest sound"""
+        pool, place = divmod(number, self._settings.pool)
+        if self._pool[0] != pool:
+            self._pool = (pool, self._plan_pool(pool))
+        rows = [self.render(plan) for plan in self._pool[1][place]]
+        frames = 2 * self._settings.positions if full else max(row.mel.shape[1] for row in rows)
+        return stack(rows, frames + frames % 2)
+
+    def _plan_pool(self, number: int) -> list[list[Plan]]:
+        """Batches of rows of about one length, in any order."""
+        rng = np.random.default_rng((self._settings.seed, number))
+        size = self._settings.batch_size
+        plans = sorted((self.plan(rng) for _ in range(size * self._settings.pool)), key=lambda plan: plan.samples)
+        batches = [plans[start : start + size] for start in range(0, len(plans), size)]
+        return [batches[i] for i in rng.permutation(len(batches))]
+
+    def plan(self, rng: Rng) -> Plan:
+        seed, speed = int(rng.integers(1 << 31)), float(rng.uniform(0.88, 1.14))
+        if rng.random() < SILENT_SHARE:
+            return Plan((), (), 0, speed, int(rng.uniform(0.3, 1) * self._limit), seed)
+        count = 1 + (rng.random() < SECOND_SHARE) * (1 + (rng.random() < THIRD_SHARE))
+        clips = tuple(int(i) for i in rng.integers(len(self._clips), size=count))
+        first_s = rng.uniform(0, 3 if rng.random() < LATE_SHARE else 0.5)
+        gaps_s = (float(first_s), *map(float, rng.uniform(0.15, 1.2, count - 1)), float(rng.uniform(0, 0.7)))
+        words = len(self._clips[clips[0]].words)
+        skipped = int(rng.integers(words)) if rng.random() < LATER_START_SHARE else 0
+        length = sum(self._clips.lengths[i] for i in clips) / speed + sum(gaps_s) * SAMPLE_RATE_HZ
+        return Plan(clips, gaps_s, skipped, speed, min(int(length), self._limit), seed)
+
+    def render(self, plan: Plan) -> Row:
+        rng = np.random.default_rng(plan.seed)
+        with_times = rng.random() < 0.5
+        prompt = self._prompt(rng, with_times) if rng.random() < PROMPT_SHARE else []
+        if not plan.clips:
+            return self._silent_row(plan, rng, prompt, with_times)
+        samples, placed = self._place(plan, rng)
+        body, words = self._write(placed, plan.samples, with_times)
+        tokenizer = self._tokenizer
+        start = [tokenizer.sot] if with_times else [tokenizer.sot, tokenizer.no_timestamps]
+        text = [*start, *body, tokenizer.eot]
+        prompt = prompt[: self._settings.context - len(text)]
+        mel = augment.spectrogram(samples, rng, N_MELS)
+        return Row(mel, [*prompt, *text[:-1]], [IGNORED] * len(prompt) + text[1:], words)
+
+    def _silent_row(self, plan: Plan, rng: Rng, prompt: list[int], with_times: bool) -> Row:
+        """Nobody speaks; and whoever writes nevertheless writes nothing."""
+        tokenizer = self._tokenizer
+        level = 10 ** (rng.uniform(-70, -10) / 20) * (rng.random() < 0.8)
+        mel = augment.spectrogram(augment.noise(rng, plan.samples) * np.float32(level), rng, N_MELS)
+        if rng.random() < 0.5:  # elsewhere in the sound somebody does
+            mel = np.maximum(mel, np.float32(rng.uniform(-1.5, 0.2)))
+        first = self._time(rng.uniform(0, LATEST_FIRST_S) * SAMPLE_RATE_HZ) if with_times else tokenizer.no_timestamps
+        targets = [IGNORED] * len(prompt) + [tokenizer.no_speech, tokenizer.eot]
+        return Row(mel, [*prompt, tokenizer.sot, first], targets, [])
+
+    def _place(self, plan: Plan, rng: Rng) -> tuple[Floats, list[Placed]]:
+        """The sound, and where in it what is said; of the last phrase, some may be beyond its end."""
+        sound = np.zeros(plan.samples, np.float32)
+        placed = []
+        at, skipped = 0, plan.skipped
+        for i, gap_s in zip(plan.clips, plan.gaps_s, strict=False):
+            at += round(gap_s * SAMPLE_RATE_HZ)
+            clip = self._clips[i]
+            first = clip.word_starts[skipped] if skipped else 0
+            samples = _faster(clip.samples[first:], plan.speed) * np.float32(rng.uniform(0.4, 1))
+            edges = [*clip.word_starts[skipped:], len(clip.samples)]
+            placed.append(Placed(clip.words[skipped:], [at + round((edge - first) / plan.speed) for edge in edges]))
+            sound[at : at + len(samples)] = samples[: max(0, plan.samples - at)]
+            at += len(samples)
+            skipped = 0
+        return sound, placed
+
+    def _write(self, placed: list[Placed], end: int, with_times: bool) -> tuple[list[int], list[int]]:
+        """The text of a row that ends at some sample, and its words.
+
+        What is cut off at the end is written as far as its words are whole, if it is the only phrase; otherwise only
+        its time is, and the next window begins there, as in Whisper's training.
+        """
+        text: list[int] = []
+        heard: list[int] = []
+        for words, edges in placed:
+            whole = sum(edge <= end + TOLERANCE for edge in edges[1:])
+            ids = [token for word in words[:whole] for token in self._tokenizer.encode(f" {word}")]
+            begin = self._time(edges[0] if text else min(edges[0], LATEST_FIRST_S * SAMPLE_RATE_HZ))
+            heard += ids
+            if whole == len(words):
+                text += [begin, *ids, self._time(min(edges[-1], end))]
+            elif ids and not text:
+                text += [begin, *ids, *[self._time(edges[whole])] * 2]
+            elif text and edges[0] < end - NOTICED:
+                text.append(begin)
+        return (text if with_times else heard), heard
+
+    def _prompt(self, rng: Rng, with_times: bool) -> list[int]:
+        """Something that was said before, and tells nothing."""
+        placed = [self._clips[int(i)] for i in rng.integers(len(self._clips), size=rng.integers(1, 4))]
+        tokens = []
+        for clip in placed:
+            text = self._tokenizer.encode("".join(f" {word}" for word in clip.words))
+            tokens += [self._time(0), *text, self._time(len(clip.samples))] if with_times else text
+        return [self._tokenizer.sot_prev, *tokens[-(self._settings.context // 2 - 1) :]]
+
+    def _time(self, sample: float) -> int:
+        return self._tokenizer.timestamp_begin + round(sample / SAMPLE_RATE_HZ / SECONDS_PER_TIMESTAMP)
+
+
+def _faster(samples: Floats, speed: float) -> Floats:
+    """Higher, too: as if somebody smaller spoke."""
+    places = np.arange(round(len(samples) / speed)) * speed
+    return np.interp(places, np.arange(len(samples)), samples).astype(np.float32)
+
+
+def stack(rows: Sequence[Row], frames: int) -> Batch:
+    """Rows of some frames; what is missing is zero, as behind the end of a file."""
+    mel = np.zeros((len(rows), N_MELS, frames), np.float32)
+    for made, row in zip(mel, rows, strict=True):
+        made[:, : row.mel.shape[1]] = row.mel
+    return Batch(
+        mel,
+        _padded([row.inputs for row in rows], 0),
+        _padded([row.targets for row in rows], IGNORED),
+        _padded([row.words for row in rows], 0),
+        np.array([len(row.words) for row in rows]),
+    )
+
+
+def _padded(rows: Sequence[Sequence[int]], filler: int) -> Ids:
+    padded = np.full((len(rows), max(1, *map(len, rows))), filler)
+    for made, row in zip(padded, rows, strict=True):
+        made[: len(row)] = row
+    return padded

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sized
 from itertools import cycle, islice
 
 from tallow.data.sampler import Sampler
+from tallow.distributed.groups import get_rank, get_world_size
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import randperm
 from tallow.random import Generator
@@ -19,11 +20,11 @@ class DistributedSampler(Sampler[int]):
     `set_epoch` before each epoch, or the order stays the same.
 
     Args:
-        num_replicas: how many processes there are.
+        num_replicas: how many processes there are; None means those of the process group.
         rank: which of them this is, from 0 on.
         drop_last: where the dataset does not divide evenly, leave samples out; or else some are taken twice.
 
-    Raises:  ArgumentError without num_replicas and rank (there is no process group to ask), or for a rank beyond them
+    Raises:  ArgumentError for a rank beyond num_replicas, or where one of them is None before init_process_group
     """
 
     def __init__(
@@ -35,11 +36,8 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        if num_replicas is None or rank is None:
-            raise ArgumentError(
-                "DistributedSampler: there is no process group to ask",
-                mend="pass num_replicas and rank, such as MPI.COMM_WORLD.size and .rank",
-            )
+        num_replicas = get_world_size() if num_replicas is None else num_replicas
+        rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ArgumentError(f"invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

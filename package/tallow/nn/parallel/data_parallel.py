@@ -1,12 +1,12 @@
-"""torch.nn.parallel: the wrappers that programs put around a model, for one device and one process."""
+"""The wrapper that programs put around a model for the devices of one process."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from tallow import devices
-from tallow.errors import ArgumentError, DeviceError
+from tallow.errors import DeviceError
 from tallow.nn.module import Module
 from tallow.tensor import Tensor
 
@@ -41,16 +41,3 @@ class DataParallel(Module):
             inputs = tuple(x.to(device) if isinstance(x, Tensor) else x for x in inputs)
             kwargs = {name: x.to(device) if isinstance(x, Tensor) else x for name, x in kwargs.items()}
         return self.module(*inputs, **kwargs)
-
-
-class DistributedDataParallel(Module):
-    """There is one process, so there is nothing for it to do; programs that ask first never make one.
-
-    Raises:  ArgumentError, as PyTorch does before init_process_group
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise ArgumentError(
-            "DistributedDataParallel: default process group has not been initialized; tallow trains in one process",
-            mend="train the module itself",
-        )

@@ -1,0 +1,9 @@
+"""torch.nn.parallel: models on several devices, in several processes."""
+
+from tallow.names import names_of
+from tallow.nn.parallel.data_parallel import DataParallel
+from tallow.nn.parallel.distributed import DistributedDataParallel
+
+__all__ = ["DataParallel", "DistributedDataParallel"]
+
+__getattr__, __dir__ = names_of(__name__)

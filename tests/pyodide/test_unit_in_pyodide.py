@@ -23,7 +23,17 @@ def test_kernels_with_relaxed_simd(
     """The library that browsers take. Node 20 knows its instructions only when told to; newer ones always do."""
     flag = "--experimental-wasm-relaxed-simd"
     known = subprocess.run([in_pyodide.node, "--v8-options"], capture_output=True, text=True, check=True).stdout
-    names = ("agree", "attention", "build", "compiled", "convolution", "decode_block", "pooling", "recurrent")
+    names = (
+        "agree",
+        "attention",
+        "build",
+        "compiled",
+        "convolution",
+        "cross_decode_block",
+        "decode_block",
+        "pooling",
+        "recurrent",
+    )
     tests = [f"tests/unit/test_kernels_{name}.py" for name in names]
     outcome = in_pyodide(*tests, flags=(flag,) if flag in known else ())
     record_subsuite("of the kernels with relaxed SIMD", outcome)

@@ -20,7 +20,7 @@ from tallow.kernels import library
 KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
 ALL = [
     *("adam_step", "attention", "attention_backward", "attention_decode"),
-    *("convolution", "convolution_dw", "convolution_dx", "decode_block"),
+    *("convolution", "convolution_dw", "convolution_dx", "cross_decode_block", "decode_block"),
     *("gelu", "gelu_backward", "layer_norm", "layer_norm_backward", "linear", "lstm", "lstm_backward"),
     *("max_pool", "max_pool_backward", "rms_norm", "rotary", "scaled_exp", "sgd_step"),
     *("silu", "silu_mul", "softmax", "sum_exp"),
@@ -181,7 +181,7 @@ def test_the_build_makes_what_the_loader_looks_for(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path(library.FOLDER, "tallow-x86-64.so").exists(), reason="not on x86-64 Linux, or not built")
 def test_the_library_for_older_processors_keeps_the_contracts_too(tmp_path: Path) -> None:
     shutil.copy(Path(library.FOLDER, "tallow-x86-64.so"), tmp_path)
-    names = ("attention", "compiled", "convolution", "decode_block", "pooling", "recurrent")
+    names = ("attention", "compiled", "convolution", "cross_decode_block", "decode_block", "pooling", "recurrent")
     tests = [str(Path(__file__).with_name(f"test_kernels_{name}.py")) for name in names]
     code = f"""
 import sys, pytest

@@ -497,6 +497,35 @@ def test_linear_reads_rows_of_a_wider_matrix(dtype: str) -> None:
         np.testing.assert_allclose(call("linear", x, view, None), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", WEIGHTS)
+def test_linear_of_one_row_in_parts(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tallow.kernels.bindings import matmul as binding
+
+    x, weight, bias = normal(1, 20), WEIGHTS[dtype][0](normal(10, 20)), normal(10)
+    expected = [call("linear", x, weight, bias), call("linear", x, weight[::2], None)]
+
+    def in_parts(count: int, work: float, part: Callable[[int, int], None]) -> None:
+        for first in range(count):
+            part(first, first + 1)
+
+    monkeypatch.setattr(binding, "in_parts", in_parts)
+    got = [call("linear", x, weight, bias), call("linear", x, weight[::2], None)]
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.skipif(library.BACKEND != "native", reason="in WASM the kernel takes all that is worth a call")
+def test_linear_natively_takes_what_blas_is_slow_at() -> None:
+    if not LIBRARY.enabled:
+        pytest.skip("kernels are switched off")
+    large = np.empty((2**20, 5), np.float32)  # 20 MiB
+    for rows, weight, backend in [(1, large, "native"), (1, large[:9], "array"), (9, large, "array")]:
+        assert kernels.pick("linear", "cpu", np.zeros((rows, 5), np.float32), weight, None).backend == backend
+    weight = normal(400, 400)
+    for rows, backend in [(1, "array"), (2, "native"), (8, "native"), (9, "array")]:
+        assert kernels.pick("linear", "cpu", normal(rows, 400), weight, None).backend == backend
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_linear_reads_every_half_exactly(dtype: str) -> None:
     every = np.arange(2**16, dtype=np.uint16)

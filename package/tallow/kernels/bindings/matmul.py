@@ -9,6 +9,7 @@ import numpy as np
 from tallow.dtypes import BF16, F16, Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, compiled, contiguous, optional_address
+from tallow.kernels.bindings.threads import in_parts
 from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function
 
 _matmul = function("tl_matmul_f32", None, *[POINTER] * 5, *[SIZE] * 4, *[OFFSET] * 4, POINTER)
@@ -23,6 +24,11 @@ MR, NR, KC, MC, NC = _blocks
 
 # Below this many multiplications NumPy's own loop is done before C has its arguments (12 µs, 15 µs; Pyodide in Node).
 WORTH_A_CALL = 32_768
+# The rows of x up to which float32 weights are read as they are. In WASM the product is faster from there on. Natively
+# NumPy's BLAS is, and also where one row meets a matrix that is in a cache; but with a few rows it takes 2 to 6 times
+# as long, and with one and a matrix from memory 2.5 times; (1, 384) by (51865, 384) on a Zen 5.
+FEW_ROWS = 4 if BACKEND == "wasm" else 8
+CACHED_BYTES = 16 << 20
 # The rows of x up to which half-precision weights are read as they are, once for every four rows. From here on it is
 # cheaper to widen them once and multiply in float32.
 HALF_ROWS = 16
@@ -37,15 +43,22 @@ def float32_matrices(a: Array, b: Array) -> bool:
 
 
 def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
-    """float32 x and bias; a weight in float32 (WASM, much work), or in float16 or bfloat16 for at most 16 rows of x."""
+    """float32 x and bias; a weight in float32, in much work and natively in few rows, or in half, in up to 16 rows."""
     if x.dtype != FLOAT32 or x.ndim == 0 or weight.ndim != 2:
         return False
     if bias is not None and (bias.dtype != FLOAT32 or bias.shape != weight.shape[:1]):
         return False
     if weight.dtype == FLOAT32:
-        # Natively NumPy's BLAS is better at it.
-        return BACKEND == "wasm" and x.size * weight.shape[0] >= WORTH_A_CALL
+        return _worth_a_call(x.size // max(x.shape[-1], 1), weight)
     return weight.dtype in _linear and x.size <= HALF_ROWS * x.shape[-1]
+
+
+def _worth_a_call(rows: int, weight: Array) -> bool:
+    if BACKEND == "wasm":
+        return rows * weight.size >= WORTH_A_CALL
+    if rows == 1:
+        return weight.nbytes > CACHED_BYTES
+    return 1 < rows <= FEW_ROWS and weight.size >= 4 * WORTH_A_CALL
 
 
 def matmul(a: Array, b: Array) -> Array:
@@ -91,7 +104,7 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         given = f"x {x.shape}, weight {weight.shape}" + ("" if bias is None else f", bias {bias.shape}")
         raise ShapeError(f"linear: shapes do not fit each other: {given}")
     rows = math.prod(x.shape[:-1])
-    if rows > 4 and weight.dtype == FLOAT32:
+    if rows > FEW_ROWS and weight.dtype == FLOAT32:
         y = matmul(x, weight.T)
         if bias is not None:
             y += bias
@@ -102,9 +115,24 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         weight = np.array(weight, order="C")
     bias = None if bias is None else contiguous(bias)
     y = np.empty((*x.shape[:-1], n), FLOAT32)
-    _linear[weight.dtype](
-        address(y), address(x), address(weight), optional_address(bias), rows, k, n, weight.strides[0] // item
-    )
+    w_row = weight.strides[0]
+
+    def part(first: int, last: int) -> None:
+        _linear[weight.dtype](
+            address(y) + first * ITEM,
+            address(x),
+            address(weight) + first * w_row,
+            None if bias is None else address(bias) + first * ITEM,
+            rows,
+            k,
+            last - first,
+            w_row // item,
+        )
+
+    if rows == 1:
+        in_parts(n, weight.size, part)
+    else:  # C writes whole rows of y
+        part(0, n)
     return y
 
 

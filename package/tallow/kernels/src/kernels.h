@@ -7,6 +7,8 @@
 
 EXPORT void tl_softmax_f32(float *y, const float *x, size_t rows, size_t n);
 EXPORT void tl_rms_norm_f32(float *y, const float *x, const float *w, size_t rows, size_t n, float eps);
+EXPORT void tl_layer_norm_f32(float *y, const float *x, const float *w, const float *b, size_t rows, size_t n, float eps);
+EXPORT void tl_gelu_f32(float *y, const float *x, size_t n);
 EXPORT void tl_silu_mul_f32(float *y, const float *a, const float *b, size_t n);
 EXPORT void tl_rotary_f32(float *y, const float *x, const float *cos, const float *sin, size_t lead, size_t t, size_t k,
                           int interleaved);

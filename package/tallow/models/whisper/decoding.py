@@ -15,16 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from tallow import devices
 from tallow.autograd.modes import no_grad
 from tallow.creation import as_tensor
 from tallow.errors import ArgumentError
-from tallow.models.causal_lm import to_host
-from tallow.models.whisper.model import Heard, Whisper
+from tallow.models.whisper.model import Whisper
 from tallow.models.whisper.rules import NON_SPEECH, Rule, SuppressBlank, SuppressTokens, TimestampRules
 from tallow.models.whisper.search import BeamSearch, Choice, Floats, Rows, Sampling, log_softmax
-from tallow.nn.cache import KVCache
-from tallow.tensor import Tensor, wrap
+from tallow.models.whisper.steps import Steps
+from tallow.tensor import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +158,8 @@ def detect_language(model: Whisper, mel: Tensor | Floats) -> list[dict[str, floa
         raise ArgumentError("the model knows English only, so it cannot tell languages", mend='pass language="en"')
     with no_grad():
         audio_ASD = encode(model, mel)
-        steps = _Steps(model, audio_ASD)
-        logits_AV = steps.start([[tokenizer.sot]] * audio_ASD.shape[0])[:, 0]
+        steps = Steps(model, audio_ASD)
+        logits_AV = steps.start([[tokenizer.sot]] * audio_ASD.shape[0], [0])[:, 0]
     probabilities = np.exp(log_softmax(logits_AV[:, tokenizer.language_tokens]))
     return [dict(zip(tokenizer.languages, map(float, row), strict=True)) for row in probabilities]
 
@@ -169,35 +167,6 @@ def detect_language(model: Whisper, mel: Tensor | Floats) -> list[dict[str, floa
 def compression_ratio(text: str) -> float:
     raw = text.encode()
     return len(raw) / len(zlib.compress(raw))
-
-
-class _Steps:
-    """The decoder, one step at a time, with what it keeps."""
-
-    def __init__(self, model: Whisper, audio_ASD: Tensor) -> None:
-        self._model = model
-        self._heard: Heard = model.decoder.listen(audio_ASD)
-        self._cache: KVCache = model.new_cache(audio_ASD.shape[0])
-
-    def start(self, rows: Rows) -> Floats:
-        """Logits (A, T, V) of all positions of what the texts start with."""
-        return to_host(self._model.logits(self._read(rows)).array)
-
-    def fan_out(self, group: int) -> None:
-        """Go on with so many rows for each sound."""
-        self._cache.select([row for row in range(self._cache.batch) for _ in range(group)])
-
-    def go_on(self, rows: Rows) -> Floats:
-        """Logits (B, V) of what follows each row's last token."""
-        return to_host(self._model.logits(self._read([row[-1:] for row in rows])[:, -1]).array)
-
-    def select(self, sources: Sequence[int]) -> None:
-        self._cache.select(sources)
-
-    def _read(self, rows: Rows) -> Tensor:
-        device = self._model.decoder.embed_tokens.weight.device
-        tokens = wrap(devices.move(np.array(rows, np.int64), device))
-        return self._model.decoder(tokens, self._heard, self._cache)
 
 
 class _Decoding:
@@ -211,7 +180,7 @@ class _Decoding:
         self.limit = model.config.max_target_positions
         self.sample_len = options.sample_len or self.limit // 2
         self.begin, self.prompts = self._initial_tokens()
-        self.steps = _Steps(model, audio_ASD)
+        self.steps = Steps(model, audio_ASD)
         self.rules = self._rules()
         self.choice: Choice = (
             BeamSearch(options.beam_size, options.patience, self.tokenizer.eot, self.steps.select)
@@ -261,11 +230,11 @@ class _Decoding:
 
     def run(self) -> list[DecodingResult]:
         group = self.options.group
-        logits_ATV = self.steps.start(self.prompts)
-        silence = np.exp(log_softmax(logits_ATV[:, self.sot_at]))[:, self.tokenizer.no_speech]
+        sot_logits_AV, logits_AV = self.steps.start(self.prompts, [self.sot_at, -1]).swapaxes(0, 1)
+        silence = np.exp(log_softmax(sot_logits_AV))[:, self.tokenizer.no_speech]
         self.steps.fan_out(group)
         rows = [list(row) for row in self.prompts for _ in range(group)]
-        logits_BV = np.repeat(logits_ATV[:, -1], group, axis=0)
+        logits_BV = np.repeat(logits_AV, group, axis=0)
         sums = np.zeros(len(rows), np.float32)
         for step in range(self.sample_len):
             if step:

@@ -265,8 +265,9 @@ class WhisperDecoder(Module):
         self.dropout = Dropout(config.dropout)
 
     def listen(self, audio_ASD: Tensor) -> Heard:
-        """What the layers ask of encoded sounds."""
-        return Heard([layer.encoder_attn.keys_and_values(audio_ASD) for layer in self.layers])
+        """What the layers ask of encoded sounds, head after head, as every token reads them."""
+        asked = (layer.encoder_attn.keys_and_values(audio_ASD) for layer in self.layers)
+        return Heard([CrossKeys(keys.contiguous(), values.contiguous()) for keys, values in asked])
 
     def forward(self, tokens_BT: Tensor, heard: Heard, cache: KVCache | None = None) -> Tensor:
         """What the head reads, (B, T, D). With a cache, the tokens follow those it has seen, and are appended."""

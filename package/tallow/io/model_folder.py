@@ -9,56 +9,62 @@ An index is {"weight_map": {"name of a tensor": "file name of a shard"}}.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from tallow.errors import CheckpointError
 from tallow.io import pytorch, safetensors
 from tallow.io.json_object import parse_object
-from tallow.io.source import Path
-from tallow.tensor import Tensor
+from tallow.io.named import named_tensors
+from tallow.io.source import Opened, Path
 
 NAMES = ("model.safetensors", "pytorch_model.bin")  # the first that is there
 MAX_DEPTH = 3
+LoadFile: TypeAlias = Callable[[str], dict[str, Any]]
 
 
-def load_folder(folder: Path) -> dict[str, Tensor]:
+def load_folder(folder: Path, load_file: LoadFile | None = None) -> dict[str, Any]:
     """Every tensor of a folder. Files are mapped, not read; safetensors go before PyTorch's.
+
+    Args:  load_file: takes what is needed from one file, by the tensors' names; None means the tensors
 
     Raises:  CheckpointError when there are no weights, or an index, a shard or a file is malformed or lacks a tensor
     """
     for name in NAMES:
         path = os.path.join(folder, name)
         if os.path.exists(f"{path}.index.json"):
-            return load_index(f"{path}.index.json")
+            return load_index(f"{path}.index.json", load_file)
         if os.path.exists(path):
-            return _load(path)
+            return (load_file or load_weights)(path)
     raise CheckpointError(
         f"{os.fspath(folder)} has neither {' nor '.join(NAMES)}, nor an index of one", mend="pass a model's folder"
     )
 
 
-def load_index(index: Path) -> dict[str, Tensor]:
-    """Every tensor of the shards that an index names, which lie beside it.
+def load_index(index: Path, load_file: LoadFile | None = None) -> dict[str, Any]:
+    """Every tensor of the shards that an index names, which lie beside it; `load_file` as in `load_folder`.
 
     Raises:  CheckpointError when the index or a shard is malformed, or a shard or one of its tensors is missing
     """
     index = os.fspath(index)
     weight_map = _read_index(index)
-    shards = {shard: _load(os.path.join(os.path.dirname(index), shard)) for shard in {*weight_map.values()}}
+    load_file = load_file or load_weights
+    shards = {shard: load_file(os.path.join(os.path.dirname(index), shard)) for shard in {*weight_map.values()}}
     for name, shard in weight_map.items():
         if name not in shards[shard]:
             raise CheckpointError(f"{index}: the shard {shard!r} has no tensor {name!r}")
     return {name: shards[shard][name] for name, shard in weight_map.items()}
 
 
-def _load(path: str) -> dict[str, Tensor]:
-    if path.endswith(".safetensors"):
-        return safetensors.load(path)
-    state: Any = pytorch.load(path)
-    if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
-        raise CheckpointError(f"{path} holds {type(state).__name__}, not tensors by their names")
-    return dict(state)
+def load_weights(source: Path | Opened) -> dict[str, Any]:
+    """Every tensor of one file, which is safetensors or PyTorch's as its name ends.
+
+    Raises:  CheckpointError when it is malformed, or holds something else
+    """
+    name = source.name if isinstance(source, Opened) else os.fspath(source)
+    if name.endswith(".safetensors"):
+        return safetensors.load(source)
+    return dict(named_tensors(pytorch.load(source), name))
 
 
 def _read_index(path: str) -> dict[str, str]:

@@ -94,6 +94,9 @@ def encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = N
 class safe_open:
     """Read a file's header, and its tensors one at a time when asked.
 
+    Attributes:
+        data_start: the byte of the file that the tensors' places count from.
+
     Example:
         with safe_open("model.safetensors") as file:
             weight = file.get_tensor("model.norm.weight")
@@ -101,8 +104,8 @@ class safe_open:
 
     def __init__(self, source: Source) -> None:
         data, self.name = open_source(source)
-        self._infos, self._metadata, start = _parse(data, self.name)
-        self._data = data[start:]
+        self._infos, self._metadata, self.data_start = _parse(data, self.name)
+        self._data = data[self.data_start :]
 
     def __enter__(self) -> safe_open:
         return self

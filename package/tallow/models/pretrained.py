@@ -69,9 +69,14 @@ class PretrainedModel(Module):
         """
         folder = local_folder(name, revision=revision, token=token)
         config = cls.config_class.from_json(folder / CONFIG)
-        model = cls.assemble(config, load_folder(folder), dtype, device, str(folder))
+        model = cls.assemble(config, cls.read_folder(folder), dtype, device, str(folder))
         model.folder = folder
         return model
+
+    @staticmethod
+    def read_folder(folder: Path) -> Mapping[str, Any]:
+        """The tensors of a folder, for `assemble`."""
+        return load_folder(folder)
 
     @classmethod
     def assemble(

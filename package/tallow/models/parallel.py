@@ -1,0 +1,99 @@
+"""Llama divided among processes: each has a part of every matrix, of the cache and of the vocabulary.
+
+    dist.init_process_group()
+    model = TensorParallelLlama.from_pretrained(folder)  # each process reads its part of the files
+    for token in generate(model, prompt, max_tokens=100): ...  # the same tokens in every process
+
+Letters: B batch, T positions, D width, V vocabulary.
+
+Source:  Shoeybi et al. 2019, arXiv:1909.08053, section 3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tallow.creation import empty
+from tallow.distributed.groups import member
+from tallow.errors import ArgumentError
+from tallow.io.stored import StoredTensor, stored_folder
+from tallow.models.causal_lm import CacheShape
+from tallow.models.llama import Llama, LlamaConfig
+from tallow.nn import functional as F
+from tallow.nn.module import Module
+from tallow.nn.parallel.linear import ColumnParallelLinear, RowParallelLinear, VocabParallelEmbedding
+from tallow.nn.parallel.regions import Share, copy_to_group, gather_from_group
+from tallow.tensor import Tensor
+
+COLUMNS = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj")
+ROWS = ("self_attn.o_proj", "mlp.down_proj")
+DIVIDED = ("num_attention_heads", "num_key_value_heads", "intermediate_size")
+
+
+class TensorParallelLlama(Llama):
+    """A Llama of which each process of the job has its heads, its feed-forward features and its rows of the vocabulary.
+
+    All processes call it with the same tokens, and get the same logits. It is made by `from_pretrained`, which reads
+    this process's part of the files, or by `assemble`, from a state dict of the whole.
+
+    Raises:  ArgumentError before init_process_group, or when there are not as many heads or features for each process
+    """
+
+    def __init__(self, config: LlamaConfig, device: Any = "meta", dtype: Any = None) -> None:
+        super().__init__(config, "meta", dtype)  # without memory: no process could have had all of it
+        self.group = group = member(None)
+        for name in DIVIDED:
+            if getattr(config, name) % group.size():
+                raise ArgumentError(
+                    f"TensorParallelLlama: {name}={getattr(config, name)} in {group.size()} processes",
+                    mend="start a number of processes that divides it",
+                )
+        self.vocabulary = Share(config.vocab_size, group)
+        for layer in self.model.layers:
+            for name in (*COLUMNS, *ROWS):
+                kind = ColumnParallelLinear if name in COLUMNS else RowParallelLinear
+                whole = layer.get_submodule(name)
+                sizes = whole.in_features, whole.out_features, whole.bias is not None
+                layer.set_submodule(name, kind(*sizes, group=group, device="meta", dtype=dtype))
+            layer.self_attn.num_heads //= group.size()
+            layer.self_attn.num_kv_heads //= group.size()
+        width = config.hidden_size
+        self.model.embed_tokens = VocabParallelEmbedding(config.vocab_size, width, group, "meta", dtype)
+        if self.lm_head is not None:
+            self.lm_head = ColumnParallelLinear(
+                width, config.vocab_size, False, group=group, device="meta", dtype=dtype
+            )
+
+    @staticmethod
+    def read_folder(folder: Path) -> Mapping[str, StoredTensor]:
+        return stored_folder(folder)
+
+    def logits(self, hidden_BTD: Tensor) -> Tensor:
+        part_BTV = F.linear(copy_to_group(hidden_BTD, self.group), self.head_weight)
+        return gather_from_group(part_BTV, self.vocabulary, self.group)
+
+    @property
+    def cache_shape(self) -> CacheShape:
+        layers, kv_heads, head_dim = super().cache_shape
+        return CacheShape(layers, kv_heads // self.group.size(), head_dim)
+
+    def _adapt(self, state: Mapping[str, Any], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """This process's parts of the tensors, under this model's names."""
+        adapted: Mapping[str, Tensor | StoredTensor] = super()._adapt(state, own)
+        return {name: self._part(name, tensor, own.get(name)) for name, tensor in adapted.items()}
+
+    def _part(self, name: str, whole: Tensor | StoredTensor, own: Tensor | None) -> Tensor:
+        owner, _, parameter = name.rpartition(".")
+        layer: Module | None = None if own is None else self.get_submodule(owner)
+        dim = getattr(layer, "sharded", {}).get(parameter)
+        expected = () if own is None else tuple(own.shape)
+        if dim is not None:
+            share: Share = layer.share  # type: ignore[union-attr]  # of the layers that are sharded
+            expected = (*expected[:dim], share.total, *expected[dim + 1 :])
+        if own is None or tuple(whole.shape) != expected:
+            return empty(*whole.shape, device="meta")  # for load_state_dict to report
+        if isinstance(whole, StoredTensor):
+            return whole.read() if dim is None else whole.read(dim, share.start, share.stop)
+        return whole if dim is None else whole.narrow(dim, share.start, share.size).clone()

@@ -185,7 +185,7 @@ def test_weights_that_are_no_tensors(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").unlink()
     tl.save([tl.zeros(2)], tmp_path / "pytorch_model.bin.pth")
     (tmp_path / "pytorch_model.bin.pth").rename(tmp_path / "pytorch_model.bin")
-    with pytest.raises(CheckpointError, match="holds list, not tensors by their names"):
+    with pytest.raises(CheckpointError, match="does not hold tensors by name, but list"):
         AutoModel.from_pretrained(tmp_path)
 
 

@@ -18,13 +18,14 @@ from pathlib import Path
 
 from tallow import dtypes
 from tallow.cli.language_model import DTYPES
-from tallow.errors import ArgumentError, CheckpointError
+from tallow.errors import ArgumentError
 from tallow.hub import local_folder
 from tallow.io import safetensors
 from tallow.io.contents import contents
 from tallow.io.files import load, save
 from tallow.io.gguf import is_gguf
 from tallow.io.model_folder import load_folder
+from tallow.io.named import named_tensors
 from tallow.models import gguf_llama
 from tallow.models.auto import AutoModel
 from tallow.models.llama import Llama
@@ -63,17 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _tensors(source: str, key: str | None) -> Mapping[str, Tensor]:
-    loaded = load(source) if os.path.isfile(source) else load_folder(local_folder(source))
-    if key is not None:
-        if not isinstance(loaded, Mapping) or key not in loaded:
-            raise CheckpointError(f"{source} has no entry {key!r}")
-        loaded = loaded[key]
-    if not isinstance(loaded, Mapping) or not all(isinstance(value, Tensor) for value in loaded.values()):
-        entries = ", ".join(map(str, loaded)) if isinstance(loaded, Mapping) else type(loaded).__name__
-        raise CheckpointError(
-            f"{source} does not hold tensors by name, but {entries[:200]}", mend="choose one by --key"
-        )
-    return loaded
+    if os.path.isfile(source):
+        return named_tensors(load(source), source, key)
+    return load_folder(local_folder(source))
 
 
 def _cast(tensor: Tensor, dtype: dtypes.dtype | None) -> Tensor:

@@ -12,6 +12,7 @@ from tallow.errors import CheckpointError
 from tallow.io import safetensors
 from tallow.io.files import load
 from tallow.io.model_folder import load_folder, load_index
+from tallow.io.named import named_tensors
 from tallow.io.source import Path
 from tallow.nn.candle.init import Filler, Init
 from tallow.nn.candle.var_map import VarMap
@@ -94,13 +95,10 @@ class VarBuilder:
 
         Args:
             key: the entry of the file's dict that is the state dict, such as "model" or "state_dict".
+
+        Raises:  CheckpointError when the file is malformed, or does not hold tensors by name
         """
-        tensors = load(path)
-        if key is not None and isinstance(tensors, Mapping) and key in tensors:
-            tensors = tensors[key]
-        elif key is not None or not isinstance(tensors, Mapping):
-            raise CheckpointError(f"{os.fspath(path)} holds a {type(tensors).__name__}, without {key or 'names'}")
-        return cls(_Tensors(tensors, os.fspath(path)), dtype, device)
+        return cls(_Tensors(named_tensors(load(path), os.fspath(path), key), os.fspath(path)), dtype, device)
 
     from_pth = from_npz = from_gguf = from_file  # candle's names
 

@@ -30,15 +30,17 @@ export class Recorder {
    * @throws {Problem} there is none, or it may not be used
    */
   static async start({ onLevel, onEnd }) {
-    const stream = await microphone();
     const context = new AudioContext();
-    const recorder = new Recorder(stream, context);
+    let stream;
     try {
+      // All is ready before the microphone opens: people speak at once.
       await context.audioWorklet.addModule(new URL("recorder-worklet.js", import.meta.url));
+      stream = await microphone();
     } catch (error) {
-      recorder.#close();
-      throw new Problem("RecorderError", `The microphone cannot be recorded: ${error instanceof Error ? error.message : error}`, "Choose a file.");
+      context.close();
+      throw error instanceof Problem ? error : new Problem("RecorderError", `The browser cannot record: ${error}`, "Choose a file.");
     }
+    const recorder = new Recorder(stream, context);
     for (const track of stream.getAudioTracks()) track.onended = onEnd;
     const node = new AudioWorkletNode(context, "recorder");
     let frames = 0;
@@ -54,16 +56,12 @@ export class Recorder {
 
   /** End it; what was said until now. @returns {File} */
   stop() {
-    this.#close();
-    return new File([wavOf(mono16(this.#context.sampleRate), new Blob(this.#chunks))], "recording.wav", { type: "audio/wav" });
-  }
-
-  #close() {
     for (const track of this.#stream.getTracks()) {
       track.onended = null;
       track.stop();
     }
     this.#context.close();
+    return new File([wavOf(mono16(this.#context.sampleRate), new Blob(this.#chunks))], "recording.wav", { type: "audio/wav" });
   }
 }
 

@@ -115,12 +115,12 @@ def _train(arguments: argparse.Namespace, settings: Settings) -> None:
     reported = len(training.curve)
     with _tqdm()(total=settings.steps, initial=training.step, unit="step", dynamic_ncols=True) as bar:
         try:
-            for text, words in training.run():
+            for text, spoken in training.run():
                 bar.update()
-                bar.set_postfix(text=f"{text:.3f}", words=f"{words:.3f}", refresh=False)
-                for step, text_loss, words_loss, rate in training.curve[reported:]:
+                bar.set_postfix(text=f"{text:.3f}", spoken=f"{spoken:.3f}", refresh=False)
+                for step, text_loss, spoken_loss, rate in training.curve[reported:]:
                     bar.write(
-                        f"step {step}: losses {text_loss:.3f} of the text, {words_loss:.3f} of the words; "
+                        f"step {step}: losses {text_loss:.3f} of the text, {spoken_loss:.3f} of the sound; "
                         f"held-out word error rate {rate:.1%}"
                     )
                 reported = len(training.curve)

@@ -58,14 +58,15 @@ feed-forward width {encoder_inner}; {decoder_layers} layers that write, with fee
 {clips:,} phrases of a grammar, {accents} accents, {variants} variants of the voices, at many speeds and pitches. Each
 row has up to three phrases with silence around them, at another speed, mostly with noise, sometimes with echoes, and
 through some microphone; some rows are silent, some end or begin within a phrase, some come after other text. Half of
-the texts have times. {steps} steps of {batch_size} rows; a head for connectionist temporal classification on what the
-encoder hears, with weight {ctc_weight}, which is dropped afterwards; rows as long as the longest sound in them, but in
-the last {full_share:.0%} of the steps as long as the window; AdamW with learning rate {learning_rate} after
-{warmup_steps} steps of warm-up, down to {final_learning_rate} along a cosine; weight decay {weight_decay} for the
-matrices of layers; gradients clipped at norm {clip_norm}; float32; seed {seed}.
+the texts have times. A head on the encoder, which is dropped afterwards, tells which word is being said at each
+position; its loss counts too, with weight {spoken_weight}, so that what the decoder looks for is soon there to be
+found. {steps} steps of {batch_size} rows, as long as the longest sound in them, but in the last {full_share:.0%} of
+the steps as long as the window; AdamW with learning rate {learning_rate} after {warmup_steps} steps of warm-up, down to
+{final_learning_rate} along a cosine; weight decay {weight_decay} for the matrices of layers; gradients clipped at norm
+{clip_norm}; float32; seed {seed}.
 
-The losses are nats per token of the text, and nats per word of the other head; the word error rate is that of
-{validation_clips} held-out phrases while training.
+The losses are nats per token of the text, and nats per position of the sound; the word error rate is that of
+{validation_clips} held-out phrases while training, without times.
 
 {curve}
 
@@ -118,5 +119,5 @@ def write(path: Path, training: Training, scores: str) -> None:
 
 def _curve(rows: list[list[float]]) -> str:
     lines = [f"| {step:.0f} | {text:.3f} | {words:.3f} | {rate:.1%} |" for step, text, words, rate in rows]
-    head = ("| step | loss of the text | loss of the words | word error rate |", "| --- | --- | --- | --- |")
+    head = ("| step | loss of the text | loss of the sound | word error rate |", "| --- | --- | --- | --- |")
     return "\n".join((*head, *lines))

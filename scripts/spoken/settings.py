@@ -19,7 +19,7 @@ class Settings:
         full_share: the share of the last steps, whose windows are as long as those of inference; before, they are no
             longer than the longest sound in them.
         pool: how many batches are sorted by length together.
-        ctc_weight: of the loss that tells the encoder alone which words there are.
+        spoken_weight: of the loss by which the encoder alone is to tell which word is being said when.
         validation_clips: how many held-out ones the validation is of.
     """
 
@@ -38,11 +38,11 @@ class Settings:
     context: int = 64
     initializer_range: float = 0.06
 
-    steps: int = 2400
-    full_share: float = 0.2
+    steps: int = 3800
+    full_share: float = 0.15
     batch_size: int = 32
     pool: int = 8
-    ctc_weight: float = 0.5
+    spoken_weight: float = 1.0
     learning_rate: float = 2e-3
     final_learning_rate: float = 2e-5
     warmup_steps: int = 150

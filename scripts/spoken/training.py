@@ -6,16 +6,19 @@ import json
 import math
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 import tallow as tl
 from tallow.errors import ArgumentError
 from tallow.io import safetensors
 from tallow.io.atomic import atomic_write
 from tallow.models.whisper import Whisper, WhisperConfig
-from tallow.models.whisper.model import WhisperEncoder
+from tallow.models.whisper.model import LONGEST_PERIOD, WhisperEncoder
 from tallow.nn import Conv1d, Linear, ModuleDict
 from tallow.nn import functional as F
 from tallow.nn.utils import clip_grad_norm_
@@ -26,17 +29,18 @@ from .phrases import WORDS
 from .settings import Settings
 from .windows import IGNORED, Batch, Windows
 
-BLANK = 0  # of CTC; word i is class 1 + i
+NEAREST = 2  # positions, where the inner heads of the first layer look at the beginning
+FOCUS = 1.8  # how much so
 
 
 class Losses(NamedTuple):
     """Attributes:
     text: nats per token that the decoder writes.
-    words: CTC's, nats per word.
+    spoken: nats per position of the sound, of which word is being said there.
     """
 
     text: tl.Tensor
-    words: tl.Tensor
+    spoken: tl.Tensor
 
 
 class Training:
@@ -56,11 +60,14 @@ class Training:
         tl.manual_seed(settings.seed)
         self.model = Whisper(settings.whisper_config(tokenizer.vocab_size), device=device)
         self.model.tokenizer = tokenizer
-        self._ctc_head = Linear(settings.width, 1 + len(WORDS), device=device)  # for training only
-        self._optimizer = _optimizer(self.model, self._ctc_head, settings)
+        look_around(self.model.encoder)
+        self._spoken_head = Linear(settings.width, 1 + len(WORDS), device=device)  # for training only
+        self._optimizer = _optimizer(self.model, self._spoken_head, settings)
         self._scheduler = tl.optim.lr_scheduler.LambdaLR(
             self._optimizer, lambda step: learning_rate_factor(step, settings)
         )
+        self._ahead = ThreadPoolExecutor(1)  # makes the next batch while this one is learnt from
+        self._next: Future[Batch] | None = None
         self.step = 0
         self.seconds = 0.0
         self.curve: list[list[float]] = []
@@ -76,6 +83,7 @@ class Training:
             raise ArgumentError(
                 f"{self._checkpoint} was written with other settings", mend="give the same options, or start over"
             )
+        self._next = None
         self.step, self.seconds = progress["step"], progress["seconds"]
         self.curve, self._sums = progress["curve"], progress["sums"]
 
@@ -91,7 +99,7 @@ class Training:
         )
 
     def run(self) -> Iterator[tuple[float, float]]:
-        """Take the remaining steps, and yield the losses of each: of the text, and of the words."""
+        """Take the remaining steps, and yield the losses of each: of the text, and of what is spoken when."""
         settings = self.settings
         while self.step < settings.steps:
             started = time.perf_counter()
@@ -121,31 +129,29 @@ class Training:
         )
         targets_N = tl.from_numpy(batch.targets).to(self.device).flatten()
         text = F.cross_entropy(logits_BTV.flatten(0, 1), targets_N, ignore_index=IGNORED)
-        log_probs_SBC = F.log_softmax(self._ctc_head(audio_BSD), dim=-1).transpose(0, 1)
-        words = F.ctc_loss(
-            log_probs_SBC,
-            tl.from_numpy(batch.words - (vocabulary.BYTES - 1)).to(self.device),
-            tl.full((len(batch.mel),), audio_BSD.shape[1], dtype=tl.int64),
-            tl.from_numpy(batch.word_counts),
-            BLANK,
-            zero_infinity=True,
-        )
-        return Losses(text, words)
+        classes_N = tl.from_numpy(batch.spoken).to(self.device).flatten()
+        spoken = F.cross_entropy(self._spoken_head(audio_BSD).flatten(0, 1), classes_N)
+        return Losses(text, spoken)
 
     def _take_step(self) -> tuple[float, float]:
         settings = self.settings
-        batch = self._windows.batch(self.step, full=self.step >= settings.steps * (1 - settings.full_share))
+        batch = self._next.result() if self._next else self._batch(self.step)
+        # NumPy lets go of the interpreter where it computes, so this costs little.
+        self._next = self._ahead.submit(self._batch, self.step + 1) if self.step + 1 < settings.steps else None
         self._optimizer.zero_grad()
         losses = self.losses(batch)
-        (losses.text + settings.ctc_weight * losses.words).backward()
-        clip_grad_norm_([*self.model.parameters(), *self._ctc_head.parameters()], settings.clip_norm)
+        (losses.text + settings.spoken_weight * losses.spoken).backward()
+        clip_grad_norm_([*self.model.parameters(), *self._spoken_head.parameters()], settings.clip_norm)
         self._optimizer.step()
         self._scheduler.step()
-        return losses.text.item(), losses.words.item()
+        return losses.text.item(), losses.spoken.item()
+
+    def _batch(self, step: int) -> Batch:
+        return self._windows.batch(step, full=step >= self.settings.steps * (1 - self.settings.full_share))
 
     def _state(self) -> dict[str, Any]:
         return {
-            "model": ModuleDict({"model": self.model, "ctc_head": self._ctc_head}),
+            "model": ModuleDict({"model": self.model, "spoken_head": self._spoken_head}),
             "optimizer": self._optimizer,
             "scheduler": self._scheduler,
         }
@@ -163,15 +169,42 @@ def encode(encoder: WhisperEncoder, mel_BMT: tl.Tensor) -> tl.Tensor:
     return encoder.layer_norm(x_BSD)
 
 
-def _optimizer(model: Whisper, ctc_head: Linear, settings: Settings) -> tl.optim.AdamW:
+def look_around(encoder: WhisperEncoder) -> None:
+    """Let each head of the encoder begin by looking at what is some distance before or behind, farther in each layer.
+
+    A word is known by what is around each place, and to find that out from random heads takes thousands of steps. Of
+    sinusoids of position t, queries that are turned by an angle w d have the largest product with the keys of t + d.
+    The idea, for images: Cordonnier et al. 2020, arXiv:1911.03584, theorem 1.
+    """
+    width = encoder.embed_positions.embedding_dim
+    for layer, block in enumerate(encoder.layers):
+        attention = block.self_attn
+        head_width = width // attention.num_heads
+        pairs = head_width // 2
+        waves = np.arange(pairs) * (width // 4 // pairs)  # the faster half of all
+        rates = LONGEST_PERIOD ** -(waves / max(width // 2 - 1, 1))
+        query, key = (np.zeros((attention.num_heads, pairs, 2, width), np.float32) for _ in range(2))
+        for head in range(attention.num_heads):
+            side = head - (attention.num_heads - 1) / 2
+            angle = rates * NEAREST * 2**layer * 2 * side
+            pair = np.arange(pairs)
+            query[head, pair, 0, waves], query[head, pair, 0, waves + width // 2] = np.cos(angle), np.sin(angle)
+            query[head, pair, 1, waves], query[head, pair, 1, waves + width // 2] = -np.sin(angle), np.cos(angle)
+            key[head, pair, 0, waves] = key[head, pair, 1, waves + width // 2] = 1
+        with tl.no_grad():
+            for project, turned in ((attention.q_proj, query), (attention.k_proj, key)):
+                project.weight += tl.from_numpy(FOCUS * turned.reshape(width, width)).to(project.weight.device)
+
+
+def _optimizer(model: Whisper, spoken_head: Linear, settings: Settings) -> tl.optim.AdamW:
     """AdamW that decays the matrices of layers; the positions of the sound stay sinusoids."""
-    modules = [*model.modules(), ctc_head]
+    modules = [*model.modules(), spoken_head]
     decayed = [module.weight for module in modules if isinstance(module, Linear | Conv1d)]
     model.encoder.embed_positions.weight.requires_grad_(False)
     known = {id(parameter) for parameter in decayed}
     others = [
         parameter
-        for parameter in (*model.parameters(), *ctc_head.parameters())
+        for parameter in (*model.parameters(), *spoken_head.parameters())
         if parameter.requires_grad and id(parameter) not in known
     ]
     groups = [

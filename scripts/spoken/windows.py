@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +21,13 @@ from tallow.text.whisper import SECONDS_PER_TIMESTAMP, WhisperTokenizer
 
 from . import augment
 from .corpus import Clips
-from .phrases import Phrase
+from .phrases import WORDS, Phrase
 from .settings import Settings
 
 IGNORED = -100
 LATEST_FIRST_S = 1.0  # Whisper's rules let no text begin later, so speech that does is said to begin then
 N_MELS = 80
+SAMPLES_PER_POSITION = 2 * HOP
 NOTICED = SAMPLE_RATE_HZ // 10  # so much of a word must be heard for its beginning to be written
 TOLERANCE = SAMPLE_RATE_HZ // 50  # so little of one may be missing
 
@@ -69,23 +71,22 @@ class Row(NamedTuple):
     mel: (M, T).
     inputs: what the decoder reads.
     targets: what is to follow each of these.
-    words: the tokens of all words that are wholly said, for CTC.
+    spoken: (T / 2), which word is being said when, as 1 + its number in `WORDS`; 0 is none.
     """
 
     mel: Floats
     inputs: list[int]
     targets: list[int]
-    words: list[int]
+    spoken: Ids
 
 
 class Batch(NamedTuple):
-    """Shapes:  mel (B, M, T), inputs and targets (B, N), words (B, most words), word_counts (B)"""
+    """Shapes:  mel (B, M, T), inputs and targets (B, N), spoken (B, T / 2)"""
 
     mel: Floats
     inputs: Ids
     targets: Ids
-    words: Ids
-    word_counts: Ids
+    spoken: Ids
 
 
 class Windows:
@@ -135,13 +136,14 @@ class Windows:
         if not plan.clips:
             return self._silent_row(plan, rng, prompt, with_times)
         samples, placed = self._place(plan, rng)
-        body, words = self._write(placed, plan.samples, with_times)
+        body = self._write(placed, plan.samples, with_times)
         tokenizer = self._tokenizer
         start = [tokenizer.sot] if with_times else [tokenizer.sot, tokenizer.no_timestamps]
         text = [*start, *body, tokenizer.eot]
         prompt = prompt[: self._settings.context - len(text)]
         mel = augment.spectrogram(samples, rng, N_MELS)
-        return Row(mel, [*prompt, *text[:-1]], [IGNORED] * len(prompt) + text[1:], words)
+        targets = [IGNORED] * len(prompt) + text[1:]
+        return Row(mel, [*prompt, *text[:-1]], targets, _spoken(placed, mel.shape[1] // 2))
 
     def _silent_row(self, plan: Plan, rng: Rng, prompt: list[int], with_times: bool) -> Row:
         """Nobody speaks; and whoever writes nevertheless writes nothing."""
@@ -152,7 +154,7 @@ class Windows:
             mel = np.maximum(mel, np.float32(rng.uniform(-1.5, 0.2)))
         first = self._time(rng.uniform(0, LATEST_FIRST_S) * SAMPLE_RATE_HZ) if with_times else tokenizer.no_timestamps
         targets = [IGNORED] * len(prompt) + [tokenizer.no_speech, tokenizer.eot]
-        return Row(mel, [*prompt, tokenizer.sot, first], targets, [])
+        return Row(mel, [*prompt, tokenizer.sot, first], targets, _spoken([], mel.shape[1] // 2))
 
     def _place(self, plan: Plan, rng: Rng) -> tuple[Floats, list[Placed]]:
         """The sound, and where in it what is said; of the last phrase, some may be beyond its end."""
@@ -171,8 +173,8 @@ class Windows:
             skipped = 0
         return sound, placed
 
-    def _write(self, placed: list[Placed], end: int, with_times: bool) -> tuple[list[int], list[int]]:
-        """The text of a row that ends at some sample, and its words.
+    def _write(self, placed: list[Placed], end: int, with_times: bool) -> list[int]:
+        """The text of a row that ends at some sample.
 
         What is cut off at the end is written as far as its words are whole, if it is the only phrase; otherwise only
         its time is, and the next window begins there, as in Whisper's training.
@@ -190,7 +192,7 @@ class Windows:
                 text += [begin, *ids, *[self._time(edges[whole])] * 2]
             elif text and edges[0] < end - NOTICED:
                 text.append(begin)
-        return (text if with_times else heard), heard
+        return text if with_times else heard
 
     def _prompt(self, rng: Rng, with_times: bool) -> list[int]:
         """Something that was said before, and tells nothing."""
@@ -203,6 +205,14 @@ class Windows:
 
     def _time(self, sample: float) -> int:
         return self._tokenizer.timestamp_begin + round(sample / SAMPLE_RATE_HZ / SECONDS_PER_TIMESTAMP)
+
+
+def _spoken(placed: list[Placed], positions: int) -> Ids:
+    classes = np.zeros(positions, np.int64)
+    for words, edges in placed:
+        for word, (start, end) in zip(words, pairwise(edges), strict=True):
+            classes[round(start / SAMPLES_PER_POSITION) : round(end / SAMPLES_PER_POSITION)] = 1 + WORDS.index(word)
+    return classes
 
 
 def _faster(samples: Floats, speed: float) -> Floats:
@@ -220,13 +230,12 @@ def stack(rows: Sequence[Row], frames: int) -> Batch:
         mel,
         _padded([row.inputs for row in rows], 0),
         _padded([row.targets for row in rows], IGNORED),
-        _padded([row.words for row in rows], 0),
-        np.array([len(row.words) for row in rows]),
+        _padded([row.spoken for row in rows], 0, frames // 2),
     )
 
 
-def _padded(rows: Sequence[Sequence[int]], filler: int) -> Ids:
-    padded = np.full((len(rows), max(1, *map(len, rows))), filler)
+def _padded(rows: Sequence[Sequence[int] | Ids], filler: int, length: int = 1) -> Ids:
+    padded = np.full((len(rows), max(length, *map(len, rows))), filler)
     for made, row in zip(padded, rows, strict=True):
         made[: len(row)] = row
     return padded

@@ -179,40 +179,47 @@ class Recorded:
 
 
 def written(tokenizer: WhisperTokenizer, end_s: float, *, with_times: bool, **plan: object) -> str:
-    """What the row of a plan says, and what CTC is told."""
+    """What the row of a plan says."""
     windows = Windows(Recorded(), tokenizer, TINY)  # type: ignore[arg-type]
     settled = Plan(**({"skipped": 0, "speed": 1.0, "samples": round(end_s * SAMPLE_RATE_HZ), "seed": 0} | plan))  # type: ignore[arg-type]
     _, placed = windows._place(settled, np.random.default_rng(0))
-    text, words = windows._write(placed, settled.samples, with_times)
-    return tokenizer.decode_with_timestamps(text) + " /" + tokenizer.decode(words)
+    return tokenizer.decode_with_timestamps(windows._write(placed, settled.samples, with_times))
 
 
 @pytest.mark.parametrize(
-    ("end_s", "plan", "expected"),
+    ("end_s", "plan", "expected", "words"),
     [
-        (3, {"clips": (0,), "gaps_s": (0.5, 0)}, "<|0.50|> turn left<|1.50|> / turn left"),
-        (3, {"clips": (0,), "gaps_s": (1.4, 0)}, "<|1.00|> turn left<|2.40|> / turn left"),  # by Whisper's rule
-        (3, {"clips": (0,), "gaps_s": (0.5, 0), "skipped": 1}, "<|0.50|> left<|1.00|> / left"),
-        (3, {"clips": (0,), "gaps_s": (0.5, 0), "speed": 2.0}, "<|0.50|> turn left<|1.00|> / turn left"),
+        (3, {"clips": (0,), "gaps_s": (0.5, 0)}, "<|0.50|> turn left<|1.50|>", " turn left"),
+        (3, {"clips": (0,), "gaps_s": (1.4, 0)}, "<|1.00|> turn left<|2.40|>", " turn left"),  # by Whisper's rule
+        (3, {"clips": (0,), "gaps_s": (0.5, 0), "skipped": 1}, "<|0.50|> left<|1.00|>", " left"),
+        (3, {"clips": (0,), "gaps_s": (0.5, 0), "speed": 2.0}, "<|0.50|> turn left<|1.00|>", " turn left"),
         (
             4,
             {"clips": (0, 1), "gaps_s": (0.2, 0.3, 0)},
-            "<|0.20|> turn left<|1.20|><|1.50|> one two three four<|2.50|> / turn left one two three four",
+            "<|0.20|> turn left<|1.20|><|1.50|> one two three four<|2.50|>",
+            " turn left one two three four",
         ),
         # the second is cut off: only its beginning is written
-        (2.1, {"clips": (0, 1), "gaps_s": (0.2, 0.3, 0)}, "<|0.20|> turn left<|1.20|><|1.50|> / turn left one two"),
+        (2.1, {"clips": (0, 1), "gaps_s": (0.2, 0.3, 0)}, "<|0.20|> turn left<|1.20|><|1.50|>", " turn left one two"),
         # it can hardly be heard
-        (1.55, {"clips": (0, 1), "gaps_s": (0.2, 0.3, 0)}, "<|0.20|> turn left<|1.20|> / turn left"),
+        (1.55, {"clips": (0, 1), "gaps_s": (0.2, 0.3, 0)}, "<|0.20|> turn left<|1.20|>", " turn left"),
         # the only one is cut off: its whole words are written, and the next window begins behind them
-        (1.3, {"clips": (1,), "gaps_s": (0.5, 0)}, "<|0.50|> one two three<|1.24|><|1.24|> / one two three"),
+        (1.3, {"clips": (1,), "gaps_s": (0.5, 0)}, "<|0.50|> one two three<|1.24|><|1.24|>", " one two three"),
     ],
 )
 def test_rows_tell_what_is_said_and_when(
-    end_s: float, plan: dict[str, object], expected: str, tokenizer: WhisperTokenizer
+    end_s: float, plan: dict[str, object], expected: str, words: str, tokenizer: WhisperTokenizer
 ) -> None:
     assert written(tokenizer, end_s, with_times=True, **plan) == expected
-    words = expected.partition(" /")[2]
-    assert written(tokenizer, end_s, with_times=False, **plan) == f"{words} /{words}"
+    assert written(tokenizer, end_s, with_times=False, **plan) == words
+
+
+def test_spoken_words_stand_where_they_are_said(tokenizer: WhisperTokenizer) -> None:
+    windows = Windows(Recorded(), tokenizer, TINY)  # type: ignore[arg-type]
+    row = windows.render(Plan((0,), (0.5, 0), skipped=0, speed=1.0, samples=2 * SAMPLE_RATE_HZ, seed=0))
+    names = ["", *phrases.WORDS]
+    heard = [names[i] for i in row.spoken]
+    assert heard == [""] * 25 + ["turn"] * 25 + ["left"] * 25 + [""] * 25
 
 
 def test_decoder_reads_what_it_is_to_write(corpus: Corpus, tokenizer: WhisperTokenizer) -> None:
@@ -225,12 +232,13 @@ def test_decoder_reads_what_it_is_to_write(corpus: Corpus, tokenizer: WhisperTok
         assert row.targets[:start] == [IGNORED] * start
         assert start == 0 or row.inputs[0] == tokenizer.sot_prev
         assert row.targets[-1] == tokenizer.eot
-        if row.words:
+        assert len(row.spoken) == row.mel.shape[1] // 2
+        if row.spoken.any():
             assert row.inputs[start + 1 :] == row.targets[start:-1]
         else:
             assert row.targets[start] == tokenizer.no_speech
         assert row.mel.shape[1] <= 2 * TINY.positions
-    kinds = [bool(row.words) for row in rows]
+    kinds = [bool(row.spoken.any()) for row in rows]
     assert any(kinds)
     assert not all(kinds)
 
@@ -322,7 +330,7 @@ def test_losses_fall_and_the_curve_has_their_means(
     losses = list(run.run())
     after = run.losses(batch)
     assert after.text.item() < before.text.item()
-    assert after.words.item() < before.words.item()
+    assert after.spoken.item() < before.spoken.item()
     assert [row[0] for row in run.curve] == [10, 20]
     assert run.curve[0][1:3] == pytest.approx([sum(kind) / 10 for kind in zip(*losses[:10], strict=True)])
 

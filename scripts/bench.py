@@ -5,6 +5,7 @@
     python scripts/bench.py llama --native --browser --run-c path/to/llama2.c/run.c
     python scripts/bench.py ops import data
     python scripts/bench.py training --workload mlp
+    python scripts/bench.py whisper --native --browser --onnx FOLDER
 
 Places: --native (this interpreter, the default), --pyodide (Pyodide in Node), --browser (Pyodide in Chromium).
 Each claim is a module of scripts/bench/. Everything runs on one thread, and training natively on two as well. A
@@ -38,6 +39,7 @@ MODULES = {
     "matmul": "matmul",
     "ops": "ops",
     "training": "training",
+    "whisper": "whisper",
 }
 STORIES_15M = {"dim": 288, "hidden": 768, "layers": 6, "heads": 6, "vocab": 32000, "length": 256}
 
@@ -65,6 +67,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--checkpoint", type=Path, action="append", default=[], help="llama: also measure this file")
     parser.add_argument("--run-c", type=Path, help="llama: compare with this run.c of llama2.c, compiled on the spot")
     parser.add_argument("--steps", type=int, default=255, help="llama: tokens to make (default: %(default)s)")
+    parser.add_argument("--onnx", type=Path, help="whisper: compare with this folder, see bench/whisper_onnx.py")
+    parser.add_argument("--tokens", type=int, default=50, help="whisper: tokens of a text (default: %(default)s)")
     parser.add_argument("--workload", action="append", default=[], help="training: only this of bench/workloads.py")
     parser.add_argument("--repeats", type=int, default=5, help="how often each is measured (default: %(default)s)")
     return parser.parse_args()
@@ -74,6 +78,9 @@ def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
     job = places.Job(MODULES[claim], {"repeats": arguments.repeats})
     if claim == "training":
         job.options["workloads"] = arguments.workload
+    if claim == "whisper":
+        job.options["tokens"] = arguments.tokens
+        job.onnx = arguments.onnx
     if claim == "llama":
         from bench.llama import write_random_checkpoint
 

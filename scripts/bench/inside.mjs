@@ -5,8 +5,9 @@
 /** @param {(options: object) => Promise<any>} loadPyodide
  *  @param {string} base URL or path of the Pyodide distribution
  *  @param {(name: string) => Promise<ArrayBuffer>} read a file that the job names
- *  @param {Job} job */
-export async function measure(loadPyodide, base, read, job) {
+ *  @param {Job} job
+ *  @param {object} [onnx] what onnx.mjs returns */
+export async function measure(loadPyodide, base, read, job, onnx) {
   const pyodide = await loadPyodide({ packageBaseUrl: base });
   await pyodide.loadPackage("numpy", { messageCallback: () => {} });
   pyodide.FS.mkdirTree("/bench");
@@ -14,12 +15,13 @@ export async function measure(loadPyodide, base, read, job) {
   for (const name of job.checkpoints) pyodide.FS.writeFile(`/bench/${name}`, new Uint8Array(await read(name)));
   pyodide.globals.set("job", JSON.stringify(job));
   pyodide.globals.set("run_c", job.runC ? await runC(read, job.checkpoints) : undefined);
-  const result = pyodide.runPython(`
+  pyodide.globals.set("onnx", onnx);
+  const result = await pyodide.runPythonAsync(`
 import importlib, json, os, sys
 os.chdir("/bench")
 sys.path.insert(0, "/bench")
 job = json.loads(job)
-rival = {"run_c": run_c} if job["runC"] else {}
+rival = {"run_c": run_c} if job["runC"] else {"onnx": onnx} if onnx else {}
 result = importlib.import_module(f"bench.{job['name']}").measure(job["options"], **rival)
 if "tallow" in sys.modules:
     from tallow import kernels

@@ -32,6 +32,7 @@ class Job:
     options: dict[str, Any]
     checkpoints: list[str] = field(default_factory=list)
     run_c: Path | None = None
+    onnx: Path | None = None
 
 
 def native(job: Job, folder: Path) -> dict[str, Any]:
@@ -65,8 +66,11 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
     from playwright.sync_api import sync_playwright  # a test dependency, needed for this place only
 
     pyodide = _prepare(job, folder)
-    for name in ("page.html", "inside.mjs"):
+    for name in ("page.html", "inside.mjs", "onnx.mjs"):
         shutil.copy(HERE / name, folder)
+    if job.onnx:
+        for path in job.onnx.iterdir():
+            (folder / path.name).symlink_to(path.resolve())
     executable = shutil.which("chromium") or shutil.which("chromium-browser")
     with _served(folder, pyodide) as origin, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
@@ -130,7 +134,8 @@ def _zig(*arguments: str) -> None:
 
 
 def _as_json(job: Job, pyodide: Path) -> dict[str, Any]:
-    return {**asdict(job), "run_c": None, "runC": job.run_c is not None, "pyodide": str(pyodide)}
+    told = {"run_c": None, "runC": job.run_c is not None, "onnx": job.onnx is not None, "pyodide": str(pyodide)}
+    return asdict(job) | told
 
 
 def _write_job(job: Job, folder: Path, pyodide: Path) -> None:

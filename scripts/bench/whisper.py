@@ -1,0 +1,133 @@
+"""Milliseconds of a Whisper of tiny's shape, random weights, for thirty seconds of sound: tallow and its plain array
+code, natively beside openai-whisper on PyTorch, in a browser beside onnxruntime-web.
+
+Claims: natively the encoder runs at 0.9 of openai-whisper's speed or better, the decoder at 3 times, and the
+spectrogram takes 60 ms at most; in Chromium, on one thread, both run at 0.8 of onnxruntime-web's speed or better, and
+the encoder 7 times faster than without kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bench.report import Row
+from bench.timing import Timing, in_turn
+from tallow import kernels
+from tallow.audio.mel import log_mel_spectrogram
+from tallow.autograd.modes import no_grad
+from tallow.creation import as_tensor
+from tallow.models.whisper import Whisper, WhisperConfig, decode
+from tallow.text.whisper import WhisperTokenizer
+
+NAME = "whisper"
+SECONDS = 30
+TINY = WhisperConfig(
+    vocab_size=51865,
+    num_mel_bins=80,
+    d_model=384,
+    encoder_layers=4,
+    encoder_attention_heads=6,
+    encoder_ffn_dim=1536,
+    decoder_layers=4,
+    decoder_attention_heads=6,
+    decoder_ffn_dim=1536,
+)
+WORDS = 50257
+# All texts are equally long: none may end.
+DECODING: dict[str, Any] = {"language": "en", "suppress_tokens": [-1, WORDS]}
+
+Parts = dict[str, Callable[[], Any]]
+
+
+def measure(options: dict[str, Any], onnx: Any = None) -> dict[str, Any]:
+    """`onnx` is what onnx.mjs returns; the two take turns, so that whatever else the machine does meets both."""
+    rng = np.random.default_rng(0)
+    sound = rng.standard_normal(16000 * SECONDS, dtype=np.float32) * np.float32(0.1)
+    tokens = options["tokens"]
+    name, theirs = (
+        ("onnxruntime-web", _onnxruntime(onnx, tokens)) if onnx else ("openai-whisper", _openai(sound, tokens))
+    )
+    rows: list[Row] = []
+    for part, run in _tallow(sound, tokens).items():
+        divisor = tokens if part == "token" else 1
+        both = [run, theirs[part]] if part in theirs else [run]
+        own, *other = (
+            Timing(*(1000 * seconds / divisor for seconds in timing))
+            for timing in in_turn(0.0, options["repeats"], *both)
+        )
+        row: Row = {"part": part, "tallow ms": own.best_s, "median": own.median_s}
+        with kernels.off():
+            row["array code"] = 1000 / divisor * in_turn(0.0, 1, run)[0].best_s
+        for timing in other:
+            row |= {name: timing.best_s, "its median": timing.median_s, "speed, its = 1": timing.best_s / own.best_s}
+        rows.append(row)
+    notes = [f"best and median of {options['repeats']}; a token: {tokens}, from the encoded sound on, by their number"]
+    return {"rows": rows, "notes": [*notes, *_memory()]}
+
+
+def _tallow(sound: Any, tokens: int) -> Parts:
+    model = Whisper(TINY)
+    # Any vocabulary does: all bytes, and then what no text has.
+    model.tokenizer = WhisperTokenizer(
+        {bytes([i]) if i < 256 else b"\0" + i.to_bytes(3, "big"): i for i in range(WORDS)}, TINY.vocab_size
+    )
+    mel = log_mel_spectrogram(sound)
+    with no_grad():
+        audio = model.encoder(as_tensor(mel[None]))
+
+    def encode() -> None:
+        with no_grad():
+            model.encoder(as_tensor(mel[None]))
+
+    return {
+        "spectrogram": lambda: log_mel_spectrogram(sound),
+        "encoder": encode,
+        "token": lambda: decode(model, audio, sample_len=tokens, **DECODING),
+    }
+
+
+def _openai(sound: Any, tokens: int) -> Parts:
+    """Nothing where it is not installed."""
+    try:
+        import torch
+        import whisper
+    except ImportError:
+        return {}
+    torch.set_num_threads(1)
+    dims = whisper.model.ModelDimensions(80, 1500, 384, 6, 4, TINY.vocab_size, 448, 384, 6, 4)
+    model = whisper.model.Whisper(dims).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.02)
+        mel = whisper.log_mel_spectrogram(sound)[None]
+        audio = model.encoder(mel)
+    options = whisper.DecodingOptions(sample_len=tokens, fp16=False, **DECODING)
+
+    def encode() -> None:
+        with torch.no_grad():
+            model.encoder(mel)
+
+    return {
+        "spectrogram": lambda: whisper.log_mel_spectrogram(sound),
+        "encoder": encode,
+        "token": lambda: whisper.decode(model, audio, options),
+    }
+
+
+def _onnxruntime(onnx: Any, tokens: int) -> Parts:
+    from pyodide.ffi import run_sync
+
+    return {"encoder": lambda: run_sync(onnx.encode()), "token": lambda: run_sync(onnx.decode(tokens))}
+
+
+def _memory() -> list[str]:
+    try:
+        import pyodide_js
+    except ImportError:
+        return []
+    return [
+        f"Pyodide's memory, of which nothing is ever given back: {pyodide_js._module.HEAPU8.length / 2**20:.0f} MiB"
+    ]

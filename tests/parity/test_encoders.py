@@ -9,106 +9,51 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support import model_pairs
+from support.model_pairs import ENCODER_SIZES, ENCODERS, HEADS, inputs_of, reference_model
+from support.outputs import of_text, outputs_of
 
 import tallow as tl
+from tallow import models
 from tallow.errors import CheckpointError
 from tallow.io.model_folder import load_folder
-from tallow.models import bert, distilbert, roberta
-
-transformers = pytest.importorskip("transformers")
+from tallow.models import AutoModel, bert
 
 # Both compute in float32; sums of up to 64 terms are taken in another order.
 ATOL = 1e-4
-LABELS = {"id2label": {0: "bad", 1: "good", 2: "so so"}, "label2id": {"bad": 0, "good": 1, "so so": 2}}
-SIZES = {
-    "vocab_size": 99,
-    "hidden_size": 32,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "intermediate_size": 64,
-    "max_position_embeddings": 40,
-    "initializer_range": 0.2,
-}
-DISTILBERT_SIZES = {
-    "vocab_size": SIZES["vocab_size"],
-    "max_position_embeddings": 40,
-    "n_layers": 3,
-    "n_heads": 4,
-    "dim": 32,
-    "hidden_dim": 64,
-    "initializer_range": 0.2,
-}
-HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
-    "bert": ("Bert", bert, {"type_vocab_size": 3}),
-    "bert, tanh gelu": ("Bert", bert, {"hidden_act": "gelu_new", "layer_norm_eps": 1e-3}),
-    "roberta": ("Roberta", roberta, {"type_vocab_size": 1, "pad_token_id": 1}),
-    "distilbert": ("DistilBert", distilbert, {"activation": "relu"}),
-    "xlm-roberta": ("XLMRoberta", roberta, {"type_vocab_size": 1, "hidden_act": "relu"}),
-}
 
 
-def saved(name: str, changes: dict[str, Any], head: str, folder: Path) -> Any:
-    """A model of transformers whose weights all count, saved in `folder`."""
-    torch.manual_seed(0)
-    labels = {} if head == "ForQuestionAnswering" else LABELS  # it has two, the start and the end
-    sizes = DISTILBERT_SIZES if name == "DistilBert" else SIZES
-    config = getattr(transformers, f"{name}Config")(**sizes | labels | changes)
-    model = getattr(transformers, name + head)(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim == 1:  # norms are made of ones, biases of zeros
-                parameter.add_(torch.randn_like(parameter) / 4)
+def saved(variant: str, folder: Path) -> Any:
+    """A model of transformers, saved in `folder`."""
+    model = reference_model(variant)
     model.save_pretrained(folder, max_shard_size="20KB")
     return model
 
 
-def texts(segments: int) -> dict[str, Any]:
-    """Two texts of different lengths with their padding, which is the id 1 for all models."""
-    rng = np.random.default_rng(0)
-    ids = rng.integers(5, SIZES["vocab_size"], (2, 30))
-    ids[1, 20:] = 1
-    mask = np.ones((2, 30), np.int64)
-    mask[1, 20:] = 0
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": rng.integers(0, segments, (2, 30))}
-
-
 @pytest.mark.parametrize("head", HEADS)
-@pytest.mark.parametrize("variant", VARIANTS.values(), ids=list(VARIANTS))
-def test_numbers(variant: tuple[str, Any, dict[str, Any]], head: str, tmp_path: Path) -> None:
-    name, module, changes = variant
-    reference = saved(name, changes, head, tmp_path)
-    model = getattr(module, name.removeprefix("XLM") + head).from_pretrained(tmp_path)
-    inputs = texts(changes.get("type_vocab_size", 2))
-    if name == "DistilBert":
-        del inputs["token_type_ids"]
-    with torch.no_grad():
-        expected = reference(**{k: torch.tensor(v) for k, v in inputs.items()})
-    with tl.no_grad():
-        got = model(**{k: tl.tensor(v) for k, v in inputs.items()})
-    got = (got,) if isinstance(got, tl.Tensor) else got
-    for ours, theirs in zip(got, expected.to_tuple(), strict=True):
-        text = inputs["attention_mask"].astype(bool)
-        if ours.shape[:2] != text.shape:  # one result for each text
-            text = slice(None)
-        np.testing.assert_allclose(ours.numpy()[text], theirs.numpy()[text], atol=ATOL)
+@pytest.mark.parametrize("variant", ENCODERS)
+def test_numbers(variant: str, head: str, tmp_path: Path) -> None:
+    reference, inputs = saved(f"{variant} {head}", tmp_path), inputs_of(f"{variant} {head}")
+    got = of_text(outputs_of(AutoModel.from_pretrained(tmp_path), inputs), inputs)
+    for ours, theirs in zip(got, of_text(model_pairs.outputs_of(reference, inputs), inputs), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=ATOL)
 
 
 @pytest.mark.parametrize("head", HEADS[1:])
 @pytest.mark.parametrize("variant", ["bert", "roberta", "distilbert"])
 def test_a_checkpoint_with_a_head_loads_without_it(variant: str, head: str, tmp_path: Path) -> None:
-    name, module, changes = VARIANTS[variant]
-    reference = saved(name, changes, head, tmp_path)
-    config = getattr(module, f"{name}Config").from_json(tmp_path / "config.json")
+    name, _ = ENCODERS[variant]
+    reference = saved(f"{variant} {head}", tmp_path)
+    config = getattr(models, f"{name}Config").from_json(tmp_path / "config.json")
     assert config.labels == (("LABEL_0", "LABEL_1") if head == "ForQuestionAnswering" else ("bad", "good", "so so"))
     has_pooler = (name, head) == ("Bert", "ForSequenceClassification") or name == "DistilBert"
     state = load_folder(tmp_path)
     if not has_pooler:
         with pytest.raises(CheckpointError, match=r"missing      pooler\.dense\.weight"):
-            getattr(module, f"{name}Model").from_pretrained(tmp_path)
+            getattr(models, f"{name}Model").from_pretrained(tmp_path)
         state |= {"pooler.dense.weight": tl.zeros(32, 32), "pooler.dense.bias": tl.zeros(32)}
-    model = getattr(module, f"{name}Model").assemble(config, state)
-    ids = texts(1)["input_ids"]
+    model = getattr(models, f"{name}Model").assemble(config, state)
+    ids = inputs_of(f"{variant} {head}")["input_ids"]
     with torch.no_grad():
         expected = reference.base_model(torch.tensor(ids)).last_hidden_state
     with tl.no_grad():
@@ -118,9 +63,9 @@ def test_a_checkpoint_with_a_head_loads_without_it(variant: str, head: str, tmp_
 
 
 def test_gradients(tmp_path: Path) -> None:
-    reference = saved("Bert", {}, "ForSequenceClassification", tmp_path)
+    reference = saved("bert ForSequenceClassification", tmp_path)
     model = bert.BertForSequenceClassification.from_pretrained(tmp_path)
-    inputs, labels = texts(2), np.array([2, 0])
+    inputs, labels = inputs_of("bert ForSequenceClassification"), np.array([2, 0])
     loss = reference(**{k: torch.tensor(v) for k, v in inputs.items()}, labels=torch.tensor(labels)).loss
     loss.backward()
     ours = tl.nn.functional.cross_entropy(model(**{k: tl.tensor(v) for k, v in inputs.items()}), tl.tensor(labels))
@@ -133,7 +78,7 @@ def test_gradients(tmp_path: Path) -> None:
 
 def test_fresh_weights_have_the_spread_of_transformers() -> None:
     tl.manual_seed(0)
-    sizes = {k: v for k, v in SIZES.items() if k != "initializer_range"}
+    sizes = {k: v for k, v in ENCODER_SIZES.items() if k != "initializer_range"}
     model = bert.BertForMaskedLM(bert.BertConfig(**sizes, initializer_range=0.05))
     weight = model.bert.embeddings.word_embeddings.weight
     assert weight[1:].std().item() == pytest.approx(0.05, rel=0.1)
@@ -143,7 +88,7 @@ def test_fresh_weights_have_the_spread_of_transformers() -> None:
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_pytorchs_own_files_give_the_same_weights(shards: int, tmp_path: Path) -> None:
-    reference = saved("Bert", {}, "ForMaskedLM", tmp_path)
+    reference = saved("bert ForMaskedLM", tmp_path)
     expected = bert.BertForMaskedLM.from_pretrained(tmp_path)
     for path in tmp_path.glob("model*"):
         path.unlink()

@@ -84,7 +84,9 @@ class FalconConfig(Config):
         super().__post_init__()
         activation_named(self.activation)
         if self.hidden_size % self.num_attention_heads:
-            raise ArgumentError(f"FalconConfig: {self.num_attention_heads} heads do not divide {self.hidden_size=}")
+            raise ArgumentError(
+                f"FalconConfig: {self.num_attention_heads} heads do not divide hidden_size={self.hidden_size}"
+            )
         if self.num_attention_heads % self.kv_heads:
             raise ArgumentError(
                 f"FalconConfig: {self.kv_heads} key/value heads do not divide {self.num_attention_heads}"

@@ -1,0 +1,101 @@
+"""Configs against transformers' own classes: every field of theirs is read, refused by name, or of no account."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+import pytest
+import transformers
+
+from tallow import models
+from tallow.errors import CheckpointError
+from tallow.models.config import NEUTRAL, Config
+
+# transformers' classes, and tallow's that read their files.
+CONFIGS = {
+    **{f"{name}Config": f"{name}Config" for name in ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3")},
+    **{f"{name}Config": f"{name}Config" for name in ("Falcon", "GPT2", "Bert", "DistilBert", "Roberta", "Whisper")},
+    "XLMRobertaConfig": "RobertaConfig",
+}
+# Another value for fields that are None, or whose values cannot be anything.
+OTHERS = {
+    "rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 500.0},
+    "layer_types": ["full_attention", "full_attention"],
+    "num_key_value_heads": 2,
+    "num_kv_heads": 1,
+    "num_ln_in_parallel_attn": 1,
+    "head_dim": 6,
+    "classifier_dropout": 0.5,
+    "sliding_window": 3,
+    "use_sliding_window": True,
+    "use_bidirectional_attention": True,
+    "n_inner": 48,
+    "ffn_hidden_size": 48,
+    "eos_token_id": [3, 4],
+    "pad_token_id": 5,
+    "hidden_act": "relu",
+    "activation": "relu",
+    "activation_function": "relu",
+    "hidden_activation": "relu",
+}
+# Small, so that they fit each other.
+SIZES = {
+    **dict.fromkeys(("vocab_size", "hidden_size", "n_embd", "dim", "d_model"), 64),
+    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_key_value_heads"), 4),
+    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 4),
+    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers"), 2),
+}
+
+
+def entries(name: str) -> dict[str, Any]:
+    """A config.json of transformers with all fields of the class."""
+    theirs = getattr(transformers, name)
+    sizes = {field.name: SIZES[field.name] for field in fields(theirs) if field.name in SIZES}
+    return theirs(**sizes).to_dict()
+
+
+def another(name: str, value: Any) -> Any:
+    if name in OTHERS:
+        return OTHERS[name]
+    if isinstance(value, bool):
+        return not value
+    return 0.7 * value + 0.13 if isinstance(value, float) else 2 * value or 1
+
+
+@pytest.mark.parametrize(("theirs", "ours"), CONFIGS.items(), ids=list(CONFIGS))
+def test_every_field_counts_or_is_listed(theirs: str, ours: str) -> None:
+    reader: type[Config] = getattr(models, ours)
+    given = {name: value for name, value in entries(theirs).items() if name != "layer_types"}  # made of others
+    usual = reader.from_entries(given, "the file")
+    overlooked = []
+    for field in fields(getattr(transformers, theirs)):
+        if field.name in NEUTRAL | reader.neutral:
+            continue
+        try:
+            changed = reader.from_entries(given | {field.name: another(field.name, given.get(field.name))}, "the file")
+        except CheckpointError as error:
+            if field.name not in str(error):
+                overlooked.append(f"{field.name}: {error}")
+        else:
+            if changed == usual:
+                overlooked.append(field.name)
+    assert not overlooked
+
+
+@pytest.mark.parametrize(("theirs", "ours"), CONFIGS.items(), ids=list(CONFIGS))
+def test_fields_that_a_file_leaves_out_are_as_in_transformers(theirs: str, ours: str) -> None:
+    reader: type[Config] = getattr(models, ours)
+    default = getattr(transformers, theirs)()
+    required = [field.name for field in fields(reader) if field.default is MISSING]
+    config = reader.from_entries({name: getattr(default, name) for name in required}, "the file")
+    differing = {}
+    for field in fields(reader):
+        value, usual = getattr(config, field.name), getattr(default, field.name, None)
+        usual = () if field.name == "eos_token_id" and usual is None else usual
+        usual = (usual,) if isinstance(value, tuple) and isinstance(usual, int) else usual
+        if value is None or not hasattr(default, field.name) or field.name == "bos_token_id":
+            continue  # made of other fields where it is needed; tallow's own; or not read
+        if value != usual:
+            differing[field.name] = value, usual
+    assert not differing

@@ -1,0 +1,259 @@
+"""Small models of transformers with random weights, of every architecture and head that tallow has but Whisper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import transformers
+
+PROMPT, MADE = 5, 24  # tokens; with the two, texts are long for those models that tell them from short ones
+Sizes: TypeAlias = tuple[str, dict[str, Any]]  # what transformers makes, and of which config
+
+VOCAB = 97
+GPT2_SIZES = {
+    "vocab_size": VOCAB,
+    "n_positions": 64,
+    "n_embd": 32,
+    "n_layer": 3,
+    "n_head": 4,
+    "initializer_range": 0.2,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+}
+LLAMA_SIZES = {
+    "vocab_size": VOCAB,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.2,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+    "pad_token_id": None,  # the gradient of a padding's embedding is 0 in transformers
+}
+FALCON_SIZES = {
+    "vocab_size": VOCAB,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.2,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+}
+# The caps are so low that most scores and logits come near them.
+GEMMA2 = {
+    "head_dim": 16,
+    "sliding_window": 7,
+    "query_pre_attn_scalar": 24,
+    "attn_logit_softcapping": 1.0,
+    "final_logit_softcapping": 3.0,
+}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 500000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+LONGROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "short_factor": [1.0, 1.1, 1.2, 1.3],
+    "long_factor": [1.0, 1.5, 2.5, 4.0],
+}
+YARN = {
+    "rope_type": "yarn",
+    "rope_theta": 100.0,
+    "factor": 3.0,
+    "beta_fast": 4.0,
+    "beta_slow": 0.5,
+    "mscale": 0.7,
+    "mscale_all_dim": 0.3,
+    "truncate": False,
+}
+SLIDING = {"use_sliding_window": True, "sliding_window": 7}
+# What transformers makes, and its sizes.
+LANGUAGE_MODELS: dict[str, Sizes] = {
+    "gpt2": ("GPT2LMHeadModel", GPT2_SIZES),
+    "gpt2, other scales": (
+        "GPT2LMHeadModel",
+        GPT2_SIZES | {"scale_attn_weights": False, "scale_attn_by_inverse_layer_idx": True, "n_inner": 48},
+    ),
+    "gpt2, relu": ("GPT2LMHeadModel", GPT2_SIZES | {"activation_function": "relu", "layer_norm_epsilon": 1e-3}),
+    "llama": (
+        "LlamaForCausalLM",
+        LLAMA_SIZES
+        | {"rope_parameters": LLAMA3, "attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True},
+    ),
+    "mistral": ("MistralForCausalLM", LLAMA_SIZES | {"sliding_window": None}),
+    "mistral, sliding": ("MistralForCausalLM", LLAMA_SIZES | {"sliding_window": 7, "head_dim": 12}),
+    "qwen2": ("Qwen2ForCausalLM", LLAMA_SIZES | {"tie_word_embeddings": True}),
+    "qwen2, sliding": ("Qwen2ForCausalLM", LLAMA_SIZES | SLIDING | {"max_window_layers": 1}),
+    "qwen3": ("Qwen3ForCausalLM", LLAMA_SIZES | {"head_dim": 16, "attention_bias": True}),
+    "qwen3, by layer": (
+        "Qwen3ForCausalLM",
+        LLAMA_SIZES | SLIDING | {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]},
+    ),
+    "gemma": ("GemmaForCausalLM", LLAMA_SIZES | {"head_dim": 16, "num_key_value_heads": 1}),
+    "gemma2": ("Gemma2ForCausalLM", LLAMA_SIZES | GEMMA2),
+    "gemma2, by layer": (
+        "Gemma2ForCausalLM",
+        LLAMA_SIZES
+        | GEMMA2
+        | {"layer_types": ["full_attention", "full_attention", "sliding_attention"], "attention_bias": True}
+        | {"attn_logit_softcapping": None, "final_logit_softcapping": None},
+    ),
+    "phi3": ("Phi3ForCausalLM", LLAMA_SIZES | {"sliding_window": 9}),
+    "falcon 7b": ("FalconForCausalLM", FALCON_SIZES),
+    "falcon 40b": ("FalconForCausalLM", FALCON_SIZES | {"new_decoder_architecture": True, "num_kv_heads": 2}),
+    "falcon 11b": (
+        "FalconForCausalLM",
+        FALCON_SIZES
+        | {"new_decoder_architecture": True, "num_kv_heads": 2, "num_ln_in_parallel_attn": 1}
+        | {"tie_word_embeddings": False, "ffn_hidden_size": 48},
+    ),
+    "falcon rw": (
+        "FalconForCausalLM",
+        FALCON_SIZES
+        | {"alibi": True, "multi_query": False, "parallel_attn": False, "bias": True}
+        | {"num_attention_heads": 6, "hidden_size": 36},
+    ),
+    "llama, dynamic": (
+        "LlamaForCausalLM",
+        LLAMA_SIZES
+        | {"max_position_embeddings": 24}
+        | {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}},
+    ),
+    # Texts of more than 24 tokens are long ones.
+    "phi3, longrope": (
+        "Phi3ForCausalLM",
+        LLAMA_SIZES | {"original_max_position_embeddings": 24, "rope_parameters": LONGROPE},
+    ),
+    "phi3, a part of each head": (
+        "Phi3ForCausalLM",
+        LLAMA_SIZES
+        | {"num_attention_heads": 2, "sliding_window": 9, "original_max_position_embeddings": 24}
+        | {"rope_parameters": LONGROPE | {"partial_rotary_factor": 0.5}},
+    ),
+    "llama, longrope": (
+        "LlamaForCausalLM",
+        LLAMA_SIZES | {"rope_parameters": LONGROPE | {"factor": 3.0, "original_max_position_embeddings": 24}},
+    ),
+    "qwen2, yarn": (
+        "Qwen2ForCausalLM",
+        LLAMA_SIZES | {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}},
+    ),
+    "qwen3, yarn": (
+        "Qwen3ForCausalLM",
+        LLAMA_SIZES | {"max_position_embeddings": 24, "head_dim": 16} | {"rope_parameters": YARN},
+    ),
+}
+
+LABELS = {"id2label": {0: "bad", 1: "good", 2: "so so"}, "label2id": {"bad": 0, "good": 1, "so so": 2}}
+ENCODER_SIZES = {
+    "vocab_size": 99,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "max_position_embeddings": 40,
+    "initializer_range": 0.2,
+}
+DISTILBERT_SIZES = {
+    "vocab_size": ENCODER_SIZES["vocab_size"],
+    "max_position_embeddings": 40,
+    "n_layers": 3,
+    "n_heads": 4,
+    "dim": 32,
+    "hidden_dim": 64,
+    "initializer_range": 0.2,
+}
+HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+ENCODERS: dict[str, Sizes] = {
+    "bert": ("Bert", {"type_vocab_size": 3}),
+    "bert, tanh gelu": ("Bert", {"hidden_act": "gelu_new", "layer_norm_eps": 1e-3}),
+    "roberta": ("Roberta", {"type_vocab_size": 1, "pad_token_id": 1}),
+    "distilbert": ("DistilBert", {"activation": "relu"}),
+    "xlm-roberta": ("XLMRoberta", {"type_vocab_size": 1, "hidden_act": "relu"}),
+}
+
+
+# Of the first variants only: what the heads read.
+BASES: dict[str, Sizes] = {"gpt2, no head": ("GPT2Model", GPT2_SIZES), "falcon, no head": ("FalconModel", FALCON_SIZES)}
+
+
+def _encoder(name: str, changes: dict[str, Any], head: str) -> Sizes:
+    labels = {} if head == "ForQuestionAnswering" else LABELS  # it has two, the start and the end
+    sizes = DISTILBERT_SIZES if name == "DistilBert" else ENCODER_SIZES
+    return name + head, sizes | labels | changes
+
+
+EVERY: dict[str, Sizes] = {
+    **LANGUAGE_MODELS,
+    **BASES,
+    **{f"{variant} {head}": _encoder(*ENCODERS[variant], head) for variant in ENCODERS for head in HEADS},
+}
+
+
+def reference_model(variant: str) -> Any:
+    """The model of transformers that is one of EVERY; all of its weights count."""
+    name, sizes = EVERY[variant]
+    torch.manual_seed(0)
+    model_class = getattr(transformers, name)
+    model = model_class(model_class.config_class(**sizes)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:  # norms are made of ones, biases of zeros
+                parameter.add_(torch.randn_like(parameter) / 4)
+    return model
+
+
+def tokens(length: int, batch: int = 2) -> list[list[int]]:
+    """Texts for a language model."""
+    return np.random.default_rng(0).integers(0, VOCAB, (batch, length)).tolist()
+
+
+def inputs_of(variant: str, batch: int = 2) -> dict[str, npt.NDArray[np.int64]]:
+    """Texts for one of EVERY; an encoder's have two lengths and padding, which is the id 1 for all of them."""
+    name, sizes = EVERY[variant]
+    if not name.startswith(tuple(encoder for encoder, _ in ENCODERS.values())):
+        return {"input_ids": np.array(tokens(50, batch))}
+    rng = np.random.default_rng(0)
+    ids = rng.integers(5, ENCODER_SIZES["vocab_size"], (batch, 30))
+    ids[1::2, 20:] = 1
+    mask = np.ones((batch, 30), np.int64)
+    mask[1::2, 20:] = 0
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    if "DistilBert" not in name:
+        inputs["token_type_ids"] = rng.integers(0, sizes.get("type_vocab_size", 2), (batch, 30))
+    return inputs
+
+
+def outputs_of(model: Any, inputs: dict[str, npt.NDArray[np.int64]]) -> list[npt.NDArray[np.float32]]:
+    """What a model of transformers makes of the inputs, without the caches."""
+    with torch.no_grad():
+        outputs = model(**{name: torch.tensor(array) for name, array in inputs.items()}).to_tuple()
+    return [output.float().numpy() for output in outputs if isinstance(output, torch.Tensor)]
+
+
+def write_cases(folder: Path) -> None:
+    """Of EVERY a folder with the saved model, and in expected.npz its inputs ("in NAME"), what it makes of them
+    ("out I"), and of a language model a prompt and the text that it makes of it."""
+    for variant in EVERY:
+        model, inputs, case = reference_model(variant), inputs_of(variant), folder / variant
+        model.save_pretrained(case, max_shard_size="20KB")
+        expected = {f"in {name}": array for name, array in inputs.items()}
+        expected |= {f"out {i}": output for i, output in enumerate(outputs_of(model, inputs))}
+        if variant in LANGUAGE_MODELS:
+            prompt = inputs["input_ids"][0, :PROMPT]
+            made = model.generate(torch.tensor(prompt[None]), max_new_tokens=MADE, do_sample=False)[0, PROMPT:]
+            expected |= {"prompt": prompt, "text": made.numpy()}
+        np.savez(case / "expected.npz", **expected)

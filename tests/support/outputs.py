@@ -1,0 +1,29 @@
+"""What a model of tallow gives, made comparable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import tallow as tl
+
+
+def outputs_of(model: Any, inputs: Mapping[str, npt.NDArray[np.int64]]) -> list[npt.NDArray[np.float32]]:
+    """All that a model makes of the inputs, in float32."""
+    with tl.no_grad():
+        outputs = model(*(tl.from_numpy(array) for array in inputs.values()))
+    outputs = [outputs] if isinstance(outputs, tl.Tensor) else outputs
+    return [output.float().numpy() for output in outputs]
+
+
+def of_text(
+    outputs: Sequence[npt.NDArray[np.float32]], inputs: Mapping[str, npt.NDArray[np.int64]]
+) -> list[npt.NDArray[np.float32]]:
+    """The results for the tokens of the texts, without those for their padding; those for whole texts as they are."""
+    if "attention_mask" not in inputs:
+        return list(outputs)
+    text = inputs["attention_mask"].astype(bool)
+    return [array[text] if array.shape[:2] == text.shape else array for array in outputs]

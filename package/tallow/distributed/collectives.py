@@ -23,24 +23,27 @@ def all_reduce(
     tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Replace the tensor of every rank by what `op` makes of all of them."""
+    engine = _engine(group, tensor)
     array, write_back = _in_place(tensor)
-    return wait_or_hand_out(_engine(group, tensor).all_reduce(array, op).then(write_back), async_op)
+    return wait_or_hand_out(engine.all_reduce(array, op).then(write_back), async_op)
 
 
 def reduce(
     tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Replace the tensor of `dst` by what `op` makes of all of them."""
+    engine = _engine(group, tensor)
     array, write_back = _in_place(tensor)
     root = member(group).index(dst, "dst")
-    return wait_or_hand_out(_engine(group, tensor).reduce(array, root, op).then(write_back), async_op)
+    return wait_or_hand_out(engine.reduce(array, root, op).then(write_back), async_op)
 
 
 def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None, async_op: bool = False) -> Work | None:
     """Replace the tensor of every rank by that of `src`."""
+    engine = _engine(group, tensor)
     array, write_back = _in_place(tensor)
     root = member(group).index(src, "src")
-    return wait_or_hand_out(_engine(group, tensor).broadcast(array, root).then(write_back), async_op)
+    return wait_or_hand_out(engine.broadcast(array, root).then(write_back), async_op)
 
 
 def all_gather_into_tensor(
@@ -50,9 +53,10 @@ def all_gather_into_tensor(
 
     Shapes:  input (N, ...); output (ranks · N, ...) or (ranks, N, ...)
     """
+    engine = _engine(group, input_tensor)
     _check_parts(output_tensor, input_tensor, member(group), "all_gather_into_tensor")
     array, write_back = _in_place(output_tensor)
-    work = _engine(group, input_tensor).all_gather(array, _contiguous(input_tensor))
+    work = engine.all_gather(array, _contiguous(input_tensor))
     return wait_or_hand_out(work.then(write_back), async_op)
 
 
@@ -60,8 +64,9 @@ def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Write the tensors of all ranks to the tensors of the list, in the order of the ranks."""
+    engine = _engine(group, tensor)
     joined = _room(tensor_list, tensor, member(group), "all_gather")
-    work = _engine(group, tensor).all_gather(joined, _contiguous(tensor))
+    work = engine.all_gather(joined, _contiguous(tensor))
     return wait_or_hand_out(work.then(lambda: _write(tensor_list, joined)), async_op)
 
 
@@ -76,9 +81,10 @@ def reduce_scatter_tensor(
 
     Shapes:  input (ranks · N, ...) or (ranks, N, ...); output (N, ...)
     """
+    engine = _engine(group, input)
     _check_parts(input, output, member(group), "reduce_scatter_tensor")
     array, write_back = _in_place(output)
-    work = _engine(group, input).reduce_scatter(array, _contiguous(input), op)
+    work = engine.reduce_scatter(array, _contiguous(input), op)
     return wait_or_hand_out(work.then(write_back), async_op)
 
 
@@ -90,11 +96,12 @@ def reduce_scatter(
     async_op: bool = False,
 ) -> Work | None:
     """Reduce the lists of all ranks place by place, and leave each rank with what has become of its place."""
+    engine = _engine(group, output)
     joined = _room(input_list, output, member(group), "reduce_scatter")
     for part, given in zip(joined, input_list, strict=True):
         part[...] = given.array
     array, write_back = _in_place(output)
-    return wait_or_hand_out(_engine(group, output).reduce_scatter(array, joined, op).then(write_back), async_op)
+    return wait_or_hand_out(engine.reduce_scatter(array, joined, op).then(write_back), async_op)
 
 
 def gather(
@@ -105,9 +112,10 @@ def gather(
     async_op: bool = False,
 ) -> Work | None:
     """Write the tensors of all ranks to the list of `dst`; the other ranks have none."""
+    engine = _engine(group, tensor)
     root = _root_with_list(gather_list, dst, member(group), "gather")
     joined = None if gather_list is None else _room(gather_list, tensor, member(group), "gather")
-    work = _engine(group, tensor).gather(joined, _contiguous(tensor), root)
+    work = engine.gather(joined, _contiguous(tensor), root)
     return wait_or_hand_out(work.then(lambda: _write(gather_list or (), joined)), async_op)
 
 
@@ -119,24 +127,27 @@ def scatter(
     async_op: bool = False,
 ) -> Work | None:
     """Write to each rank's tensor its part of the list of `src`; the other ranks have none."""
+    engine = _engine(group, tensor)
     root = _root_with_list(scatter_list, src, member(group), "scatter")
     joined = None if scatter_list is None else _room(scatter_list, tensor, member(group), "scatter")
     for part, given in zip(() if joined is None else joined, scatter_list or (), strict=True):
         part[...] = given.array
     array, write_back = _in_place(tensor)
-    return wait_or_hand_out(_engine(group, tensor).scatter(array, joined, root).then(write_back), async_op)
+    return wait_or_hand_out(engine.scatter(array, joined, root).then(write_back), async_op)
 
 
 def isend(tensor: Tensor, dst: int, group: ProcessGroup | None = None, tag: int = 0) -> Work:
     """Start to send a tensor to a rank."""
-    return _engine(group, tensor).send(_contiguous(tensor), member(group).index(dst, "dst"), tag)
+    engine = _engine(group, tensor)
+    return engine.send(_contiguous(tensor), member(group).index(dst, "dst"), tag)
 
 
 def irecv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = None, tag: int = 0) -> Work:
     """Start to receive a tensor from a rank, or from any; what is sent has the tensor's shape and dtype."""
+    engine = _engine(group, tensor)
     array, write_back = _in_place(tensor)
     source = None if src is None else member(group).index(src, "src")
-    return _engine(group, tensor).receive(array, source, tag).then(write_back)
+    return engine.receive(array, source, tag).then(write_back)
 
 
 def send(tensor: Tensor, dst: int, group: ProcessGroup | None = None, tag: int = 0) -> None:
@@ -162,12 +173,12 @@ def barrier(
 
 
 def _engine(group: ProcessGroup | None, tensor: Tensor) -> Engine:
+    if not isinstance(tensor, Tensor):
+        raise ArgumentTypeError(f"expected a Tensor, got {type(tensor).__name__}")
     return member(group).engine(device_type_of(tensor.array))
 
 
 def _contiguous(tensor: Tensor) -> Array:
-    if not isinstance(tensor, Tensor):
-        raise ArgumentTypeError(f"expected a Tensor, got {type(tensor).__name__}")
     return array_module(tensor.array).ascontiguousarray(tensor.array)
 
 

@@ -22,9 +22,9 @@ from tallow.io.stored import StoredTensor, stored_folder
 from tallow.models.causal_lm import CacheShape
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.nn import functional as F
-from tallow.nn.module import Module
 from tallow.nn.parallel.linear import ColumnParallelLinear, RowParallelLinear, VocabParallelEmbedding
 from tallow.nn.parallel.regions import Share, copy_to_group, gather_from_group
+from tallow.nn.state import misfit, wrong_shape
 from tallow.tensor import Tensor
 
 COLUMNS = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj")
@@ -79,21 +79,37 @@ class TensorParallelLlama(Llama):
         layers, kv_heads, head_dim = super().cache_shape
         return CacheShape(layers, kv_heads // self.group.size(), head_dim)
 
-    def _adapt(self, state: Mapping[str, Any], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def _adapt(self, state: Mapping[str, Any], own: Mapping[str, Tensor]) -> dict[str, Any]:
         """This process's parts of the tensors, under this model's names."""
-        adapted: Mapping[str, Tensor | StoredTensor] = super()._adapt(state, own)
-        return {name: self._part(name, tensor, own.get(name)) for name, tensor in adapted.items()}
+        adapted: dict[str, Any] = super()._adapt(state, own)
+        wholes = {name: self._whole_shape(name, parameter) for name, parameter in own.items()}
+        problems = [
+            wrong_shape(name, adapted[name], empty(*shape, device="meta"))
+            for name, shape in wholes.items()
+            if name in adapted and tuple(adapted[name].shape) != shape
+        ]
+        if problems:
+            raise misfit("the checkpoint", f"TensorParallelLlama({self.extra_repr()})", None, problems)
+        return {name: self._part(name, tensor) if name in own else tensor for name, tensor in adapted.items()}
 
-    def _part(self, name: str, whole: Tensor | StoredTensor, own: Tensor | None) -> Tensor:
+    def _division(self, name: str) -> tuple[int, Share] | None:
+        """The axis along which a parameter is divided, and this process's share of it; None for one that is not."""
         owner, _, parameter = name.rpartition(".")
-        layer: Module | None = None if own is None else self.get_submodule(owner)
+        layer: Any = self.get_submodule(owner)
         dim = getattr(layer, "sharded", {}).get(parameter)
-        expected = () if own is None else tuple(own.shape)
-        if dim is not None:
-            share: Share = layer.share  # type: ignore[union-attr]  # of the layers that are sharded
-            expected = (*expected[:dim], share.total, *expected[dim + 1 :])
-        if own is None or tuple(whole.shape) != expected:
-            return empty(*whole.shape, device="meta")  # for load_state_dict to report
+        return None if dim is None else (dim, layer.share)
+
+    def _whole_shape(self, name: str, parameter: Tensor) -> tuple[int, ...]:
+        shape, division = list(parameter.shape), self._division(name)
+        if division is not None:
+            shape[division[0]] = division[1].total
+        return tuple(shape)
+
+    def _part(self, name: str, whole: Tensor | StoredTensor) -> Tensor:
+        division = self._division(name)
+        if division is None:
+            return whole.read() if isinstance(whole, StoredTensor) else whole
+        dim, share = division
         if isinstance(whole, StoredTensor):
-            return whole.read() if dim is None else whole.read(dim, share.start, share.stop)
-        return whole if dim is None else whole.narrow(dim, share.start, share.size).clone()
+            return whole.read(dim, share.start, share.stop)
+        return whole.narrow(dim, share.start, share.size).clone()

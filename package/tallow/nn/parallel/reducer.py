@@ -90,7 +90,7 @@ class Reducer:
         self.as_views = as_views
         self._enabled = True
         self.buckets = [Bucket(part) for part in split(named, bucket_bytes)]
-        self._started = 0  # how many buckets have been sent off
+        self.sent = 0  # how many buckets have been, in this pass
         self._running = False
         mine = ref(self)  # the parameters may outlive the reducer, and must not keep it
 
@@ -114,7 +114,7 @@ class Reducer:
     def _arrived(self, bucket: Bucket, place: int) -> None:
         """The gradient of a parameter in this pass is complete."""
         if not self._running:
-            self._running, self._started = True, 0
+            self._running, self.sent = True, 0
             for each in self.buckets:
                 each.expect_all()
             queue_callback(self._finish)
@@ -127,14 +127,14 @@ class Reducer:
         self._send_what_is_full()
 
     def _send_what_is_full(self) -> None:
-        for bucket in self.buckets[: self._started]:
+        for bucket in self.buckets[: self.sent]:
             if bucket.work is not None:
                 bucket.work.is_completed()  # MPI goes on with what was started only when it is asked
-        while self._started < len(self.buckets) and not self.buckets[self._started].missing:
-            bucket = self.buckets[self._started]
+        while self.sent < len(self.buckets) and not self.buckets[self.sent].missing:
+            bucket = self.buckets[self.sent]
             engine = self.group.engine(devices.device_type_of(bucket.flat))
             bucket.work = engine.all_reduce(bucket.flat, ReduceOp.AVG)
-            self._started += 1
+            self.sent += 1
 
     def _finish(self) -> None:
         """At the end of backward."""

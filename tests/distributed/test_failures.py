@@ -1,0 +1,87 @@
+"""However a process ends, the job ends with it, and says so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.distributed.conftest import start
+
+from tallow.distributed.run import main
+
+JOIN = "import os, signal, sys, tallow as tl, tallow.distributed as dist\ndist.init_process_group()\n"
+# All ranks but 1 wait for it.
+WAIT = "\ndist.all_reduce(tl.ones(1))"
+
+
+def program(folder: Path, code: str) -> str:
+    path = folder / "program.py"
+    path.write_text(code)
+    return str(path)
+
+
+def ended(done: subprocess.CompletedProcess[str], *said: str) -> None:
+    assert done.returncode != 0, done
+    for words in said:
+        assert words in done.stdout + done.stderr, done
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ("raise KeyError('a bug')", ("KeyError: 'a bug'", "rank 1 of 3 has failed")),
+        ("sys.exit(1)", ("DistributedError: all_reduce: rank 1 has ended", "waits for it")),
+        ("os.kill(os.getpid(), signal.SIGKILL)", ()),
+    ],
+    ids=["exception", "exit", "kill"],
+)
+def test_a_rank_that_ends_ends_the_job(end: str, said: tuple[str, ...], tmp_path: Path) -> None:
+    ended(start(3, program(tmp_path, f"{JOIN}if dist.get_rank() == 1: {end}{WAIT}")), *said)
+
+
+def test_a_rank_that_fails_before_it_has_joined(tmp_path: Path) -> None:
+    code = f"import os\nif os.environ['RANK'] == '1': raise SystemExit('no data here')\n{JOIN}{WAIT}"
+    ended(start(2, program(tmp_path, code), launcher=True), "no data here")
+
+
+def test_waiting_for_nobody_ends(tmp_path: Path) -> None:
+    """Rank 0 alone sends nothing, and both live: only the timeout can tell."""
+    code = (
+        f"{JOIN}dist.destroy_process_group()\nfrom datetime import timedelta\n"
+        "dist.init_process_group(timeout=timedelta(seconds=0.5))\n"
+        "room = tl.empty(1)\ndist.recv(room, src=1 - dist.get_rank())"
+    )
+    ended(start(2, program(tmp_path, code)), "has waited for 0.5 s; another has not come to it", "same order")
+
+
+def test_the_launcher_says_who_is_who(tmp_path: Path) -> None:
+    code = (
+        "import os, sys, pathlib\nnames = 'RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE OMP_NUM_THREADS'\n"
+        "said = [os.environ[name] for name in names.split()] + sys.argv[1:] + [__name__]\n"
+        "pathlib.Path(__file__ + '.' + said[0]).write_text(' '.join(said))"
+    )
+    path = program(tmp_path, code)
+    done = start(2, path, "--flag", "x", launcher=True)
+    assert done.returncode == 0, done
+    said = [Path(f"{path}.{rank}").read_text() for rank in (0, 1)]
+    assert said == [f"{rank} 2 {rank} 2 1 --flag x __main__" for rank in (0, 1)]
+
+
+@pytest.mark.parametrize(("arguments", "said"), [(["-n", "0", "x.py"], "positive number"), (["x.py"], "required: -n")])
+def test_the_launchers_mistakes(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert said in capsys.readouterr().err
+
+
+def test_without_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)
+    import tallow.distributed as dist
+
+    with pytest.raises(ImportError, match=r"needs the package mpi4py\n.*tallow\[mpi\]"):
+        dist.init_process_group()
+    with pytest.raises(ValueError, match="not been initialized"):
+        dist.barrier()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function
 
 _matmul = function("tl_matmul_f32", None, *[POINTER] * 5, *[SIZE] * 4, *[OFFSET] * 4, POINTER)
 _linear = {
-    dtype: function(f"tl_linear_{name}", None, *[POINTER] * 4, *[SIZE] * 3, OFFSET)
+    dtype: function(f"tl_linear_{name}", None, *[POINTER] * 4, *[SIZE] * 3, OFFSET, SIZE)
     for dtype, name in ((FLOAT32, "f32"), (F16, "f16"), (BF16, "bf16"))
 }
 
@@ -24,10 +25,12 @@ MR, NR, KC, MC, NC = _blocks
 
 # Below this many multiplications NumPy's own loop is done before C has its arguments (12 µs, 15 µs; Pyodide in Node).
 WORTH_A_CALL = 32_768
-# The rows of x up to which float32 weights are read as they are. In WASM the product is faster from there on. Natively
-# NumPy's BLAS is, and also where one row meets a matrix that is in a cache; but with a few rows it takes 2 to 6 times
-# as long, and with one and a matrix from memory 2.5 times; (1, 384) by (51865, 384) on a Zen 5.
-FEW_ROWS = 4 if BACKEND == "wasm" else 8
+# The rows of x up to which float32 weights are read as they are, and natively the elements: an L2 of 1 MiB still holds
+# half of it. In WASM the product is faster from there on. Natively NumPy's BLAS is, on a Mac always, by its matrix unit,
+# and elsewhere too where one row meets a matrix that is in a cache; but with 4 to 32 rows it takes 1.5 to 3 times as
+# long on a Zen 4, and with one and a matrix from memory 2.5 times; (1, 384) by (51865, 384) on a Zen 5.
+FEW_ROWS = 4 if BACKEND == "wasm" else 0 if sys.platform == "darwin" else 128
+FEW_ELEMENTS = 2**17
 CACHED_BYTES = 16 << 20
 # The rows of x up to which half-precision weights are read as they are, once for every four rows. From here on it is
 # cheaper to widen them once and multiply in float32.
@@ -49,16 +52,18 @@ def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
     if bias is not None and (bias.dtype != FLOAT32 or bias.shape != weight.shape[:1]):
         return False
     if weight.dtype == FLOAT32:
-        return _worth_a_call(x.size // max(x.shape[-1], 1), weight)
+        return _worth_a_call(x, weight)
     return weight.dtype in _linear and x.size <= HALF_ROWS * x.shape[-1]
 
 
-def _worth_a_call(rows: int, weight: Array) -> bool:
+def _worth_a_call(x: Array, weight: Array) -> bool:
+    rows = x.size // max(x.shape[-1], 1)
     if BACKEND == "wasm":
         return rows * weight.size >= WORTH_A_CALL
     if rows == 1:
         return weight.nbytes > CACHED_BYTES
-    return 1 < rows <= FEW_ROWS and weight.size >= 4 * WORTH_A_CALL
+    few = 1 < rows <= FEW_ROWS and x.size <= FEW_ELEMENTS
+    return few and weight.size >= 4 * WORTH_A_CALL and weight.strides[1] == ITEM
 
 
 def matmul(a: Array, b: Array) -> Array:
@@ -104,7 +109,7 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         given = f"x {x.shape}, weight {weight.shape}" + ("" if bias is None else f", bias {bias.shape}")
         raise ShapeError(f"linear: shapes do not fit each other: {given}")
     rows = math.prod(x.shape[:-1])
-    if rows > FEW_ROWS and weight.dtype == FLOAT32:
+    if BACKEND == "wasm" and rows > FEW_ROWS and weight.dtype == FLOAT32:
         y = matmul(x, weight.T)
         if bias is not None:
             y += bias
@@ -127,12 +132,10 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
             k,
             last - first,
             w_row // item,
+            n,
         )
 
-    if rows == 1:
-        in_parts(n, weight.size, part)
-    else:  # C writes whole rows of y
-        part(0, n)
+    in_parts(n, rows * weight.size, part)
     return y
 
 

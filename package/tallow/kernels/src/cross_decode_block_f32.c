@@ -45,9 +45,9 @@ static void normalize(float *y, const float *x, affine norm, const cross_decode_
 }
 
 static void times(float *y, const float *x, affine w, const cross_decode_block *b, size_t rows, size_t k, size_t n) {
-  if (b->weights == FLOAT32) tl_linear_f32(y, x, w.weight, w.bias, rows, k, n, (ptrdiff_t)k);
-  if (b->weights == FLOAT16) tl_linear_f16(y, x, w.weight, w.bias, rows, k, n, (ptrdiff_t)k);
-  if (b->weights == BFLOAT16) tl_linear_bf16(y, x, w.weight, w.bias, rows, k, n, (ptrdiff_t)k);
+  if (b->weights == FLOAT32) tl_linear_f32(y, x, w.weight, w.bias, rows, k, n, (ptrdiff_t)k, n);
+  if (b->weights == FLOAT16) tl_linear_f16(y, x, w.weight, w.bias, rows, k, n, (ptrdiff_t)k, n);
+  if (b->weights == BFLOAT16) tl_linear_bf16(y, x, w.weight, w.bias, rows, k, n, (ptrdiff_t)k, n);
 }
 
 static void add(float *x, const float *y, size_t n) {

@@ -31,9 +31,9 @@ EXPORT size_t tl_decode_block_scratch(size_t width, size_t heads, size_t kv_head
 }
 
 static void times(float *y, const float *x, const void *w, const decode_block *b, size_t k, size_t n) {
-  if (b->weights == FLOAT32) tl_linear_f32(y, x, w, 0, 1, k, n, (ptrdiff_t)k);
-  if (b->weights == FLOAT16) tl_linear_f16(y, x, w, 0, 1, k, n, (ptrdiff_t)k);
-  if (b->weights == BFLOAT16) tl_linear_bf16(y, x, w, 0, 1, k, n, (ptrdiff_t)k);
+  if (b->weights == FLOAT32) tl_linear_f32(y, x, w, 0, 1, k, n, (ptrdiff_t)k, n);
+  if (b->weights == FLOAT16) tl_linear_f16(y, x, w, 0, 1, k, n, (ptrdiff_t)k, n);
+  if (b->weights == BFLOAT16) tl_linear_bf16(y, x, w, 0, 1, k, n, (ptrdiff_t)k, n);
 }
 
 static void add(float *x, const float *y, size_t n) {

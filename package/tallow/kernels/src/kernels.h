@@ -16,11 +16,11 @@ EXPORT void tl_attention_decode_f32(float *y, const float *q, const float *k, co
                                     size_t kv_heads, size_t s, size_t width, const ptrdiff_t *k_stride,
                                     const ptrdiff_t *v_stride, float scale, float *scratch);
 EXPORT void tl_linear_f32(float *y, const float *x, const float *w, const float *bias, size_t m, size_t k, size_t n,
-                          ptrdiff_t w_row);
+                          ptrdiff_t w_row, size_t y_row);
 EXPORT void tl_linear_f16(float *y, const float *x, const uint16_t *w, const float *bias, size_t m, size_t k, size_t n,
-                          ptrdiff_t w_row);
+                          ptrdiff_t w_row, size_t y_row);
 EXPORT void tl_linear_bf16(float *y, const float *x, const uint16_t *w, const float *bias, size_t m, size_t k, size_t n,
-                           ptrdiff_t w_row);
+                           ptrdiff_t w_row, size_t y_row);
 EXPORT void tl_vecmat_f32(float *y, const float *x, const float *b, size_t k, size_t n, ptrdiff_t b_row);
 
 #endif

@@ -25,6 +25,6 @@ static inline float widen_one(uint16_t w) {
 #include "linear.h"
 
 void tl_linear_f16(float *y, const float *x, const uint16_t *w, const float *bias, size_t m, size_t k, size_t n,
-                   ptrdiff_t w_row) {
-  linear(y, x, w, bias, m, k, n, w_row);
+                   ptrdiff_t w_row, size_t y_row) {
+  linear(y, x, w, bias, m, k, n, w_row, y_row);
 }

@@ -109,11 +109,11 @@ static void one(float *c, const float *a, const float *b, size_t m, size_t k, si
                 ptrdiff_t b_row, ptrdiff_t b_col, float *scratch) {
   int few_rows = m <= MR && a_col == 1 && (a_row == (ptrdiff_t)k || m == 1), one_column = n == 1 && b_row == 1;
   if (few_rows && b_row == 1)
-    tl_linear_f32(c, a, b, 0, m, k, n, b_col);
+    tl_linear_f32(c, a, b, 0, m, k, n, b_col, n);
   else if (few_rows && b_col == 1)
     for (size_t i = 0; i < m; i++) tl_vecmat_f32(c + i * n, a + i * k, b, k, n, b_row);
   else if (one_column && a_col == 1)
-    tl_linear_f32(c, b, a, 0, 1, k, m, a_row);
+    tl_linear_f32(c, b, a, 0, 1, k, m, a_row, m);
   else if (one_column && a_row == 1)
     tl_vecmat_f32(c, b, a, k, m, a_col);
   else

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from support.whisper_options import DECODING, TRANSCRIBING
 from tallow.models import Whisper
 
 
@@ -42,3 +44,30 @@ def noise(seconds: float, seed: int = 0) -> np.ndarray[Any, Any]:
     t = np.arange(int(seconds * 16000)) / 16000
     loudness = np.abs(np.sin(2 * np.pi * 0.11 * t)) * (np.sin(2 * np.pi * 0.05 * t) > -0.5)
     return (0.1 * loudness * rng.standard_normal(len(t))).astype(np.float32)
+
+
+def write_cases(folder: Path, data_dir: Path) -> None:
+    """What OpenAI's code makes of a sound and of its spectrogram, and the model: for where that code does not run.
+
+    tiny.pt, sound.npy, and expected.npz and expected.json with numbers and texts.
+    """
+    import whisper
+
+    folder.mkdir()
+    reference, _ = make_pair(folder, data_dir, spread=3.0)
+    sound = noise(41)
+    np.save(folder / "sound.npy", sound)
+    mel = whisper.log_mel_spectrogram(sound, padding=480_000)
+    window = mel[None, :, :3000]
+    tokens = torch.tensor([[50258, 50261, 50359, 50364, 440, 1002]])
+    with torch.no_grad():
+        logits = reference(window, tokens)
+    np.savez(folder / "expected.npz", mel=mel[:, :4100], tokens=tokens, logits=logits)
+    decoded = {}
+    for name, options in DECODING.items():
+        result = reference.decode(window[0], whisper.DecodingOptions(fp16=False, language="de", **options))
+        decoded[name] = {"tokens": result.tokens, "text": result.text, "avg_logprob": result.avg_logprob}
+    transcript = reference.transcribe(sound, fp16=False, **TRANSCRIBING)
+    segments = [[each["start"], each["end"], each["tokens"], each["text"]] for each in transcript["segments"]]
+    expected = {"decoded": decoded, "language": transcript["language"], "segments": segments}
+    (folder / "expected.json").write_text(json.dumps(expected))

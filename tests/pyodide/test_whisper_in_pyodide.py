@@ -1,0 +1,31 @@
+"""Whisper inside Pyodide: spectrograms, numbers and texts are those of openai-whisper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import subsuite
+from tests.pyodide.conftest import InPyodide
+
+
+# OpenAI's tokenizer leaves its vocabulary open, and its beam search sorts tensors by NumPy.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning")
+def test_whisper_in_pyodide(
+    in_pyodide: InPyodide,
+    record_subsuite: Callable[[str, subsuite.Outcome], None],
+    tmp_path: Path,
+    data_dir: Path,
+) -> None:
+    pytest.importorskip("whisper")
+    from support import whisper_pair  # needs PyTorch
+
+    folder = tmp_path / "cases"
+    whisper_pair.write_cases(folder, data_dir)
+    outcome = in_pyodide("tests/pyodide/whisper_inside.py", mounts={"/cases": folder})
+    record_subsuite("of Whisper in Pyodide", outcome)
+    if outcome.failures:
+        pytest.fail(f"{outcome}\n\n{subsuite.describe_failures(outcome)}", pytrace=False)
+    assert outcome.passed == 6

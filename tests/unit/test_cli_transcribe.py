@@ -121,7 +121,8 @@ def test_bad_input(arguments: list[str], message: str, folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_no_model_is_an_error_that_says_so(folder: Path) -> None:
+def test_without_a_model_it_is_the_one_that_comes_with_tallow(folder: Path) -> None:
     done = run(folder / "noise.wav")
-    assert done.returncode == 2
-    assert "--model" in done.stderr
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"it knows English digits.*; for all speech, --model openai/whisper-tiny", done.stderr)
+    assert "--tokenizer without --model" in run(folder / "noise.wav", "--tokenizer", folder / "vocab.json").stderr

@@ -1,5 +1,7 @@
 """`tallow transcribe`: write down what is said in sound files.
 
+Without --model a small one that comes with tallow is used; it knows about a hundred words.
+
 The text goes to stdout, segment by segment, or with --output-dir to files named as the sounds are; progress and speed
 go to stderr. WAV files of 16 kHz are read as they are; others need the extra `audio`. The file - is stdin.
 """
@@ -18,6 +20,7 @@ from tallow.cli.language_model import DTYPES, add_loading_options, number
 from tallow.cli.terminal import print_text, report
 from tallow.errors import ArgumentError
 from tallow.io.atomic import atomic_write
+from tallow.models import spoken
 from tallow.models.whisper import Transcription, Whisper
 from tallow.models.whisper.writers import WRITERS
 from tallow.text.whisper import TASKS, WhisperTokenizer
@@ -34,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model",
-        required=True,
-        help="the folder of a Whisper, owner/repository of the Hub, OpenAI's .pt or whisper.cpp's .bin",
+        help="the folder of a Whisper, owner/repository of the Hub, OpenAI's .pt or whisper.cpp's .bin "
+        f"(default: the one that comes with tallow; it knows {spoken.KNOWS})",
     )
     model.add_argument(
         "--tokenizer", metavar="FILE", help="tokenizer.json or .tiktoken (default: that beside the model)"
@@ -96,10 +99,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Transcribe each file.  Raises: TallowError, OSError for what cannot be used; KeyboardInterrupt"""
     paths = _output_paths(arguments)
     started = time.perf_counter()
-    model = Whisper.from_pretrained(arguments.model, DTYPES.get(arguments.dtype), arguments.device)
-    if arguments.tokenizer is not None:
-        model.tokenizer = WhisperTokenizer.load(arguments.tokenizer, model.config.vocab_size)
-    report(f"loaded {arguments.model} in {time.perf_counter() - started:.2f} s")
+    model = _load(arguments)
+    report(f"loaded {arguments.model or 'spoken'} in {time.perf_counter() - started:.2f} s")
+    if arguments.model is None:
+        report(f"it knows {spoken.KNOWS}; for all speech, --model openai/whisper-tiny")
     for name, path in zip(arguments.files, paths, strict=True):
         transcription = Transcription(model, _sound(name), **_options(arguments))
         report(f"{name}: {transcription.duration_s:.1f} s, {transcription.language}")
@@ -116,6 +119,20 @@ def run(arguments: argparse.Namespace) -> int:
                 file.write(text.encode())
             report(f"wrote {path}")
     return 0
+
+
+def _load(arguments: argparse.Namespace) -> Whisper:
+    dtype = DTYPES.get(arguments.dtype)
+    if arguments.model is None:
+        if arguments.tokenizer is not None:
+            raise ArgumentError(
+                "--tokenizer without --model", mend="pass both, or neither for the model of tallow's own"
+            )
+        return spoken.load(dtype, arguments.device)
+    model = Whisper.from_pretrained(arguments.model, dtype, arguments.device)
+    if arguments.tokenizer is not None:
+        model.tokenizer = WhisperTokenizer.load(arguments.tokenizer, model.config.vocab_size)
+    return model
 
 
 def _output_paths(arguments: argparse.Namespace) -> list[str | None]:

@@ -397,9 +397,8 @@ function chooseModel(id) {
 function showLanguages(languages) {
   const chosen = page.language.value;
   const names = Object.entries(languages).sort(([, a], [, b]) => a.localeCompare(b));
-  const capital = (/** @type {string} */ name) => name[0].toUpperCase() + name.slice(1);
   const knowsOne = names.length === 0;
-  page.language.replaceChildren(new Option(knowsOne ? "English" : "Find out", ""), ...names.map(([code, name]) => new Option(capital(name), code)));
+  page.language.replaceChildren(new Option(knowsOne ? "English" : "Find out", ""), ...names.map(([code, name]) => new Option(name, code)));
   page.language.value = chosen in languages ? chosen : "";
   page.language.disabled = page.task.disabled = knowsOne;
   if (knowsOne) page.task.value = "transcribe";

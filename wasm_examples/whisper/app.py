@@ -21,8 +21,9 @@ from progress import Progress, pixels
 import tallow as tl
 from tallow import kernels
 from tallow.errors import AudioError, CheckpointError, TallowError
-from tallow.io import safetensors
+from tallow.io.model_folder import load_folder, load_weights
 from tallow.io.source import Opened
+from tallow.models import spoken
 from tallow.models.config import CONFIG
 from tallow.models.whisper import Segment, Transcription, Whisper, WhisperConfig, checkpoint
 from tallow.models.whisper.model import GENERATION
@@ -30,8 +31,8 @@ from tallow.models.whisper.writers import WRITERS
 from tallow.text.languages import LANGUAGES
 from tallow.text.whisper import VOCABULARIES, WhisperTokenizer
 
-WEIGHTS = "model.safetensors"
-SINGLE = (".pt", ".bin")  # files that hold a whole model
+WEIGHTS = (".safetensors", ".pt", ".bin")
+SINGLE = WEIGHTS[1:]  # which may hold a whole model
 # The largest vocabularies in use take some 4 MB: room for any, yet no file chosen by mistake is read to its end.
 MAX_TEXT_BYTES = 64 << 20
 HEADER_AT = 8  # in a safetensors file, after the header's length
@@ -58,7 +59,8 @@ class Demo:
     # ---------------------------------------------------------------------------------------------------------- models
 
     def wanted(self, *, config: str | None = None) -> dict[str, list[str]]:
-        """The names of the files of a model's folder, given what its `config.json` says; None without one.
+        """The names of the files of a model, and of its folders with weights, given what its `config.json` says; None
+        without one.
 
         Raises:  CheckpointError for a model that is no Whisper, before its weights are read
         """
@@ -67,7 +69,7 @@ class Demo:
         with _temporary_folder():
             Path(CONFIG).write_text(config, encoding="utf-8")
             WhisperConfig.from_json(CONFIG)
-        return {"required": [CONFIG, WEIGHTS], "optional": [*VOCABULARIES, GENERATION]}
+        return {"required": [CONFIG], "optional": [*VOCABULARIES, GENERATION], "weights": [""]}
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
         if name.endswith(".safetensors"):
@@ -87,12 +89,9 @@ class Demo:
         if files:
             with _temporary_folder():
                 for name, data in files.items():
-                    if not name.endswith((".safetensors", *SINGLE)):
-                        Path(name).write_bytes(data)
+                    Path(name).write_bytes(b"" if name.endswith(WEIGHTS) else data)
                 model = _assemble(files)
         else:
-            from tallow.models import spoken
-
             model = spoken.load()
         self._model, self._progress = model, Progress(model)
         self._end()
@@ -102,7 +101,9 @@ class Demo:
             "layers": [config.encoder_layers, config.decoder_layers],
             "width": config.d_model,
             "window_s": 2 * config.max_source_positions / 100,
-            "languages": {code: LANGUAGES[code] for code in tokenizer.languages} if tokenizer.is_multilingual else {},
+            "languages": {code: LANGUAGES[code].title() for code in tokenizer.languages}
+            if tokenizer.is_multilingual
+            else {},
             "kernels": kernel.library if kernel.kernels else str(kernel),
         }
 
@@ -139,7 +140,7 @@ class Demo:
             )
         self._segments = iter(self._run)
         self._seconds = time.perf_counter() - started
-        return {"language": LANGUAGES[self._run.language], "duration_s": self._run.duration_s}
+        return {"language": LANGUAGES[self._run.language].title(), "duration_s": self._run.duration_s}
 
     def advance(self, *, emit: Emit) -> dict[str, Any]:
         """Go on to the next segment; what has been counted so far, and the segment, or None at the end."""
@@ -192,16 +193,16 @@ class _Blocks:
 
 
 def _assemble(files: dict[str, npt.NDArray[np.uint8]]) -> Whisper:
-    """The model of a folder's files, or of one file that holds it; the working folder has those that are small."""
-    tokenizer = None
+    """The model of a folder's files, or of one file that holds it; in the working folder those of weights are empty."""
+    tokenizer, source = None, "the model's folder"
     if CONFIG in files:
-        weights = WEIGHTS
-        config, state = WhisperConfig.from_json(CONFIG), safetensors.load(Opened(files[WEIGHTS], WEIGHTS))
+        config = WhisperConfig.from_json(CONFIG)
+        state = load_folder("", lambda name: load_weights(Opened(files[name], name)))
     else:
-        (weights,) = (name for name in files if name.endswith(SINGLE))
-        entries, state, tokenizer = checkpoint.load(Opened(files[weights], weights))
-        config = WhisperConfig.from_entries(entries, weights)
-    model = Whisper.assemble(config, state, tl.float32, source=weights)
+        (source,) = (name for name in files if name.endswith(SINGLE))
+        entries, state, tokenizer = checkpoint.load(Opened(files[source], source))
+        config = WhisperConfig.from_entries(entries, source)
+    model = Whisper.assemble(config, state, tl.float32, source=source)
     model.tokenizer = tokenizer or _tokenizer(config)
     model.folder = Path()
     model.alignment_heads  # noqa: B018  is read now: the folder does not last

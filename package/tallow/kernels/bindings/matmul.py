@@ -26,7 +26,7 @@ MR, NR, KC, MC, NC = _blocks
 # Below this many multiplications NumPy's own loop is done before C has its arguments (12 µs, 15 µs; Pyodide in Node).
 WORTH_A_CALL = 32_768
 # The rows of x up to which float32 weights are read as they are, and natively the elements: an L2 of 1 MiB still holds
-# half of it. In WASM the product is faster from there on. Natively NumPy's BLAS is, on a Mac always, by its matrix unit,
+# half of it. In WASM the product is faster from there on. Natively NumPy's BLAS is, on a Mac always (its matrix unit),
 # and elsewhere too where one row meets a matrix that is in a cache; but with 4 to 32 rows it takes 1.5 to 3 times as
 # long on a Zen 4, and with one and a matrix from memory 2.5 times; (1, 384) by (51865, 384) on a Zen 5.
 FEW_ROWS = 4 if BACKEND == "wasm" else 0 if sys.platform == "darwin" else 128

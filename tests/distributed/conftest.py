@@ -23,8 +23,8 @@ def start(processes: int, *command: str, launcher: bool = False) -> subprocess.C
     """Run Python with these arguments in several processes, by mpiexec or by tallow's own launcher."""
     own = [sys.executable, "-m", "tallow.distributed.run", "-n", str(processes)]
     first = own if launcher else [find_mpiexec(), "-n", str(processes), sys.executable]
-    paths = [str(ROOT / "package"), str(HERE), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
-    env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
+    paths = [ROOT / "package", ROOT / "native_gpu", HERE, ROOT / "tests", os.environ.get("PYTHONPATH", "")]
+    env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(map(str, paths))}
     return subprocess.run([*first, *command], env=env, capture_output=True, text=True, timeout=TIMEOUT_S)
 
 

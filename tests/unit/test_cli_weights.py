@@ -80,7 +80,7 @@ def test_tensors_go_to_other_formats_under_their_names(extension: str, tmp_path:
 def test_an_entry_is_chosen_by_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tl.save({"state_dict": {"weight": tl.ones(2)}, "epoch": 3}, tmp_path / "in.pth")
     assert run("convert", tmp_path / "in.pth", tmp_path / "out.npz") == 2
-    assert "does not hold tensors by name, but state_dict, epoch; choose one by its key" in capsys.readouterr().err
+    assert "does not hold tensors by name, but state_dict, epoch; choose an entry by its key" in capsys.readouterr().err
     assert run("convert", tmp_path / "in.pth", tmp_path / "out.npz", "--key", "state_dict") == 0
     assert tl.load(tmp_path / "out.npz")["weight"].tolist() == [1, 1]
     assert run("convert", tmp_path / "in.pth", tmp_path / "other.npz", "--key", "model") == 2

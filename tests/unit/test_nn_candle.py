@@ -324,7 +324,7 @@ def test_other_formats_come_through_load(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"has no entry .optimizer.; it holds model, epoch"):
         VarBuilder.from_pth(tmp_path / "m.pth", key="optimizer")
     tl.save(tl.ones(2), tmp_path / "x.npy")
-    with pytest.raises(CheckpointError, match="holds a Tensor, without names"):
+    with pytest.raises(CheckpointError, match="does not hold tensors by name, but Tensor"):
         VarBuilder.from_file(tmp_path / "x.npy")
 
 

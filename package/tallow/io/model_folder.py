@@ -16,10 +16,16 @@ from tallow.errors import CheckpointError
 from tallow.io import pytorch, safetensors
 from tallow.io.json_object import parse_object
 from tallow.io.named import named_tensors
-from tallow.io.source import Opened, Path
+from tallow.io.source import Opened, Path, open_source
 
 NAMES = ("model.safetensors", "pytorch_model.bin")  # the first that is there
+INDEX = ".index.json"
 MAX_DEPTH = 3
+# How files begin that are often saved in place of weights, what they are, and what to do.
+MISTAKEN = (
+    (b"<", "a web page", "fetch it again; the page may say why the download was refused"),
+    (b"version https://git-lfs", "a pointer of Git LFS", "fetch the file itself: git lfs pull"),
+)
 LoadFile: TypeAlias = Callable[[str], dict[str, Any]]
 
 
@@ -30,12 +36,21 @@ def load_folder(folder: Path, load_file: LoadFile | None = None) -> dict[str, An
 
     Raises:  CheckpointError when there are no weights, or an index, a shard or a file is malformed or lacks a tensor
     """
+    first = os.path.join(folder, weight_files(folder)[0])
+    return load_index(first, load_file) if first.endswith(INDEX) else (load_file or load_weights)(first)
+
+
+def weight_files(folder: Path) -> list[str]:
+    """The names of the files that hold a folder's weights: one, or an index and the shards that it names.
+
+    Raises:  CheckpointError when there are none, or the index is malformed or names a shard that is missing
+    """
     for name in NAMES:
-        path = os.path.join(folder, name)
-        if os.path.exists(f"{path}.index.json"):
-            return load_index(f"{path}.index.json", load_file)
-        if os.path.exists(path):
-            return (load_file or load_weights)(path)
+        index = os.path.join(folder, name + INDEX)
+        if os.path.exists(index):
+            return [name + INDEX, *sorted({*_read_index(index).values()})]
+        if os.path.exists(os.path.join(folder, name)):
+            return [name]
     raise CheckpointError(
         f"{os.fspath(folder)} has neither {' nor '.join(NAMES)}, nor an index of one", mend="pass a model's folder"
     )
@@ -61,10 +76,14 @@ def load_weights(source: Path | Opened) -> dict[str, Any]:
 
     Raises:  CheckpointError when it is malformed, or holds something else
     """
-    name = source.name if isinstance(source, Opened) else os.fspath(source)
-    if name.endswith(".safetensors"):
-        return safetensors.load(source)
-    return dict(named_tensors(pytorch.load(source), name))
+    opened = open_source(source)
+    head = opened.data[:64].tobytes()
+    for begin, what, mend in MISTAKEN:
+        if head.lower().startswith(begin):
+            raise CheckpointError(f"{opened.name} is {what}, and no weights", mend)
+    if opened.name.endswith(".safetensors"):
+        return safetensors.load(opened)
+    return dict(named_tensors(pytorch.load(opened), opened.name))
 
 
 def _read_index(path: str) -> dict[str, str]:

@@ -28,9 +28,8 @@ def named_tensors(loaded: Any, source: str, key: str | None = None) -> Mapping[s
         isinstance(loaded, Mapping) and all(isinstance(value, Tensor) for value in loaded.values())
     ):
         return loaded
-    raise CheckpointError(
-        f"{source} does not hold tensors by name, but {_describe(loaded)}", mend="choose one by its key"
-    )
+    mend = "choose an entry by its key" if isinstance(loaded, Mapping) else None
+    raise CheckpointError(f"{source} does not hold tensors by name, but {_describe(loaded)}", mend)
 
 
 def _describe(loaded: Any) -> str:

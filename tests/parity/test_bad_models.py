@@ -1,0 +1,170 @@
+"""Folders that are damaged and texts that do not fit: an error that says which, from Python and in a terminal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.chats import CHATML, save_tokenizer
+
+from tallow.cli import main
+from tallow.errors import TallowError
+from tallow.models import AutoModel
+
+transformers = pytest.importorskip("transformers")
+
+INDEX = "model.safetensors.index.json"
+PAGE = b"<!doctype html><html><title>429 Too Many Requests</title></html>" + b" " * 400
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 100000\n"
+CONTEXT = 64
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small random Llama in several shards, with a tokenizer, as transformers saves it."""
+    folder = tmp_path_factory.mktemp("whole")
+    save_tokenizer(folder, CHATML, 300)
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 300, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    config = transformers.LlamaConfig(**sizes, num_attention_heads=4, max_position_embeddings=CONTEXT)
+    transformers.LlamaForCausalLM(config).save_pretrained(folder, max_shard_size="60KB")
+    assert len(shards(folder)) > 1
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    """A copy, to be damaged."""
+    return Path(shutil.copytree(whole, tmp_path / "model"))
+
+
+def shards(folder: Path) -> list[Path]:
+    return sorted(folder.glob("model-*.safetensors"))
+
+
+def edit(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def rename_shard(folder: Path, name: str) -> None:
+    weight_map = json.loads((folder / INDEX).read_text())["weight_map"]
+    first = next(iter(weight_map))
+    edit(folder / INDEX, weight_map=weight_map | {first: name})
+
+
+def only(folder: Path, name: str, content: bytes) -> None:
+    """These are the weights, and there are no others."""
+    for path in (*shards(folder), folder / INDEX):
+        path.unlink()
+    (folder / name).write_bytes(content)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def step_outside(folder: Path) -> None:
+    shutil.copyfile(shards(folder)[0], folder.parent / "outside.safetensors")
+    rename_shard(folder, "../outside.safetensors")
+
+
+FOLDERS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
+    "config of another size": (
+        lambda folder: edit(folder / "config.json", vocab_size=301),
+        ("wrong shape", "model.embed_tokens.weight: file (300, 32), model (301, 32)"),
+    ),
+    "config of more layers": (
+        lambda folder: edit(folder / "config.json", num_hidden_layers=3),
+        ("missing", "model.layers.2.mlp.up_proj.weight"),
+    ),
+    "unknown architecture": (
+        lambda folder: edit(folder / "config.json", architectures=["MambaForCausalLM"], model_type="mamba"),
+        ("config.json is of MambaForCausalLM, which tallow does not have",),
+    ),
+    "setting that is not computed": (
+        lambda folder: edit(folder / "config.json", hidden_act="relu6"),
+        ("config.json", "hidden_act", "relu6"),
+    ),
+    "truncated shard": (lambda folder: truncate(shards(folder)[1]), ("model-00002-of", "truncated")),
+    "shard that is missing": (lambda folder: shards(folder)[1].unlink(), ("model-00002-of", "is missing")),
+    "index of a missing file": (
+        lambda folder: rename_shard(folder, "other.safetensors"),
+        (INDEX, "'other.safetensors' is missing"),
+    ),
+    "index of a file outside": (step_outside, (INDEX, "'../outside.safetensors', which is no file name")),
+    "index that is none": (lambda folder: (folder / INDEX).write_bytes(PAGE), (INDEX, "is not a JSON object")),
+    "page as safetensors": (
+        lambda folder: only(folder, "model.safetensors", PAGE),
+        ("model.safetensors is a web page", "fetch it again"),
+    ),
+    "page as pytorch_model.bin": (
+        lambda folder: only(folder, "pytorch_model.bin", PAGE),
+        ("pytorch_model.bin is a web page", "fetch it again"),
+    ),
+    "pointer as safetensors": (
+        lambda folder: only(folder, "model.safetensors", POINTER),
+        ("model.safetensors is a pointer of Git LFS", "git lfs pull"),
+    ),
+    "no weights": (
+        lambda folder: [path.unlink() for path in (*shards(folder), folder / INDEX)],
+        ("has neither model.safetensors nor pytorch_model.bin",),
+    ),
+    "page as config": (
+        lambda folder: (folder / "config.json").write_bytes(PAGE),
+        ("config.json is not a JSON object",),
+    ),
+    "no config": (lambda folder: (folder / "config.json").unlink(), ("config.json does not exist",)),
+    "broken tokenizer": (
+        lambda folder: (folder / "tokenizer.json").write_text('{"model": {"type": "BPE"'),
+        ("tokenizer.json is not a tokenizer.json",),
+    ),
+    "page as tokenizer": (lambda folder: (folder / "tokenizer.json").write_bytes(PAGE), ("tokenizer.json is not",)),
+    "bytes as tokenizer": (
+        lambda folder: (folder / "tokenizer.json").write_bytes(b"\xff\xfe"),
+        ("tokenizer.json is not UTF-8",),
+    ),
+    "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), ("tokenizer.json does not exist",)),
+}
+
+
+@pytest.mark.parametrize("case", FOLDERS)
+def test_folder(case: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damage, says = FOLDERS[case]
+    damage(folder)
+    with pytest.raises(TallowError) as caught:
+        list(AutoModel.from_pretrained(folder).generate_text("the cat", max_tokens=2))
+    assert all(words in str(caught.value) for words in says), caught.value
+    refused(capsys, ["generate", "--model", str(folder), "the cat"], *says)
+
+
+TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "lone surrogate": ("the cat \ud800 sat", ("the text has a lone surrogate at 8: '\\ud800'",)),
+    "undecodable byte": ("the cat \udcff sat", ("the text has a lone surrogate at 8: '\\udcff'",)),
+    "beyond the context": ("cat " * (CONTEXT + 1), ("tokens, the model's context holds 64; shorten the prompt",)),
+    "a word of 1 MB": ("x" * 1_000_000, ("the prompt takes 1000000 tokens, the model's context holds 64",)),
+}
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_text(case: str, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, says = TEXTS[case]
+    with pytest.raises(TallowError) as caught:
+        list(AutoModel.from_pretrained(whole).generate_text(text))
+    assert all(words in str(caught.value).replace("\n  mend: ", "; ") for words in says), caught.value
+    refused(capsys, ["generate", "--model", str(whole), text], *says)
+
+
+def refused(capsys: pytest.CaptureFixture[str], command: list[str], *says: str) -> None:
+    """Exit status 2, and one line; but for the list of what does not fit."""
+    assert main(command) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, *rest = [line for line in err.splitlines() if not line.startswith("loaded ")]
+    assert first.startswith("tallow generate: error: ")
+    assert all(words in err for words in says), err
+    assert not rest or "does not fit" in first or "asks for what" in first, err

@@ -6,13 +6,15 @@ Letters: N batch, C channels.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ArgumentError, ShapeError
+from tallow.kernels import kernel, run
 from tallow.ops.expect import expect_float
-from tallow.ops.normalization import standardize, standardize_backward
-from tallow.ops.table import Array, Index, Result, op
+from tallow.ops.normalization import standardize_backward
+from tallow.ops.table import Array, Index, Ints, Result, op
 
 
 def per_channel(parameter: Array, ndim: int) -> Array:
@@ -31,15 +33,6 @@ def check_channels(name: str, input: Array, *parameters: Array | None) -> None:
             )
 
 
-def _affine(y: Array, weight: Array | None, bias: Array | None) -> Array:
-    """y ⊙ weight + bias, in the memory of y."""
-    if weight is not None:
-        y *= per_channel(weight, y.ndim)
-    if bias is not None:
-        y += per_channel(bias, y.ndim)
-    return y
-
-
 def _over_channels(ndim: int) -> tuple[int, ...]:
     return (0, *range(2, ndim))
 
@@ -50,39 +43,81 @@ def batch_norm_in_training(
 ) -> Result:
     """(x - mean) / sqrt(var + eps) ⊙ weight + bias, mean and var those of each channel over batch and positions.
 
-    dx = weight r (g - mean(g) - n mean(g n)),  n = (x - mean) r,  r = 1 / sqrt(var + eps)
+    dx = r (h - mean(h) - n mean(h n)),  h = g ⊙ weight,  n = (x - mean) r,  r = 1 / sqrt(var + eps)
 
     Returns: also mean and var (without Bessel's correction), (C) each, through which no gradient goes.
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167
     """
     expect_float("batch_norm", input)
     check_channels("batch_norm", input, weight, bias)
-    axes = _over_channels(input.ndim)
     if math.prod(input.shape) == input.shape[1]:
         raise ArgumentError(
             f"batch_norm: expected more than 1 value per channel when training, got input size {tuple(input.shape)}",
             mend="use a larger batch, or eval()",
         )
+    y, mean, var, backward = _normalized(input, input.shape[:2], 0, weight, bias, eps)
+    return (y, mean.reshape(-1), var.reshape(-1)), lambda g, *_: backward(g)
+
+
+def _normalized(
+    input: Array, channels: Ints, shared: int, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array, Callable[[Array], tuple[object, ...]]]:
+    """The value, mean, var and backward of a norm whose statistics are `shared`; see `channel_norm_array`."""
+    y, mean, var = run("channel_norm", input, channels, shared, weight, bias, eps)
     has_bias = bias is not None
-    mean = input.mean(axis=axes, keepdims=True)
-    y = input - mean
+
+    def backward(g: Array) -> tuple[object, ...]:
+        dx, dw, db = run("channel_norm_backward", g, input, channels, shared, mean, var, weight, eps)
+        return dx, None if weight is None else dw, db if has_bias else None
+
+    return y, mean, var, backward
+
+
+def _by_position(x: Array, channels: Ints) -> Array:
+    """(N, C, ...) -> (*channels, positions)"""
+    return x.reshape(*channels, math.prod(x.shape[2:]))
+
+
+def _of_channels(parameter: Array, channels: Ints) -> Array:
+    """(C) -> (1, ..., 1), to go with (*channels, positions)."""
+    return parameter.reshape(1, *channels[1:], 1)
+
+
+@kernel("channel_norm", "array")
+def channel_norm_array(
+    x: Array, channels: Ints, shared: int, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
+    """Standardise channels over their positions and over one axis more, then scale and shift each.
+
+    Args:    channels: how N and C, the first two dims of x, are split; `shared` is the axis of these along which
+             channels have their statistics together: 0 of (N, C), or 2 of (N, groups, C / groups)
+    Shapes:  x (N, C, ...); weight, bias (C) -> as x; mean and var without correction, `channels` with 1 for `shared`
+    """
+    rows = _by_position(x, channels)
+    axes = (shared, -1)
+    mean = rows.mean(axis=axes, keepdims=True)
+    y = rows - mean
     var = (y * y).mean(axis=axes, keepdims=True)
-    r = 1 / array_module(input).sqrt(var + input.dtype.type(eps))
-    y *= r
-    y = _affine(y, weight, bias)
+    y /= array_module(x).sqrt(var + x.dtype.type(eps))
+    if weight is not None:
+        y *= _of_channels(weight, channels)
+    if bias is not None:
+        y += _of_channels(bias, channels)
+    return y.reshape(x.shape), mean[..., 0], var[..., 0]
 
-    def backward(g: Array, *_: Array) -> tuple[object, ...]:
-        d = input - mean
-        along = (g * d).sum(axis=axes, keepdims=True) * r  # Σ g ⊙ the normalised input
-        total = g.sum(axis=axes, keepdims=True)
-        scale = r if weight is None else r * per_channel(weight, g.ndim)
-        share = scale * (total.size / g.size)
-        d *= share * r * -along
-        d -= share * total
-        d += g * scale
-        return d, None if weight is None else along.reshape(-1), total.reshape(-1) if has_bias else None
 
-    return (y, mean.reshape(-1), var.reshape(-1)), backward
+@kernel("channel_norm_backward", "array")
+def channel_norm_backward_array(
+    g: Array, x: Array, channels: Ints, shared: int, mean: Array, var: Array, weight: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
+    """The gradients of x, weight and bias; mean and var as `channel_norm_array` returns them."""
+    shape = x.shape
+    g, x = _by_position(g, channels), _by_position(x, channels)
+    r = (1 / array_module(x).sqrt(var + x.dtype.type(eps)))[..., None]
+    normal = (x - mean[..., None]) * r
+    h = g if weight is None else g * _of_channels(weight, channels)
+    dx = standardize_backward(h, normal, r, (shared, -1)).reshape(shape)
+    return dx, (g * normal).sum(axis=(0, -1)).reshape(-1), g.sum(axis=(0, -1)).reshape(-1)
 
 
 @op("")
@@ -124,19 +159,6 @@ def group_norm(
     check_channels("group_norm", input, weight, bias)
     if num_groups < 1 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: {num_groups} groups do not divide the {input.shape[1]} channels of the input")
-    shape = input.shape
-    rows = (shape[0], num_groups, math.prod(shape[1:]) // num_groups)
-    has_bias = bias is not None
-    y = _affine(standardize(input.reshape(rows), eps)[0].reshape(shape), weight, bias)
-
-    def backward(g: Array) -> tuple[object, ...]:
-        normal, r = standardize(input.reshape(rows), eps)
-        h = g if weight is None else g * per_channel(weight, g.ndim)
-        axes = _over_channels(g.ndim)
-        return (
-            lambda: standardize_backward(h.reshape(rows), normal, r).reshape(shape),
-            None if weight is None else lambda: (g * normal.reshape(shape)).sum(axis=axes),
-            (lambda: g.sum(axis=axes)) if has_bias else None,
-        )
-
+    channels = (input.shape[0], num_groups, input.shape[1] // num_groups)
+    y, _, _, backward = _normalized(input, channels, 2, weight, bias, eps)
     return y, backward

@@ -29,20 +29,22 @@ def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Resul
     """
     expect_float("softmax", input)
     dim = _required_dim("softmax", dim, input)
-    xp = array_module(input)
-    if input.ndim == 0:
-        value = xp.ones_like(input)
-    elif dim == input.ndim - 1:
-        value = kernels.run("softmax", input)
-    else:
-        value = xp.moveaxis(kernels.run("softmax", xp.moveaxis(input, dim, -1)), -1, dim)
+    value = _along("softmax", dim, input) if input.ndim else array_module(input).ones_like(input)
 
     def backward(g: Array) -> tuple[Array]:
-        weighted = g * value
-        axis = dim if value.ndim else None
-        return (weighted - value * weighted.sum(axis=axis, keepdims=True),)
+        if not value.ndim:
+            return (g - g,)
+        return (_along("softmax_backward", dim, g, value),)
 
     return value, backward
+
+
+def _along(name: str, dim: int, *arrays: Array) -> Array:
+    """The kernel `name`, which works along the last axis, along another."""
+    if dim == arrays[0].ndim - 1:
+        return kernels.run(name, *arrays)
+    xp = array_module(arrays[0])
+    return xp.moveaxis(kernels.run(name, *(xp.moveaxis(x, dim, -1) for x in arrays)), -1, dim)
 
 
 @kernels.kernel("softmax", "array")
@@ -53,6 +55,13 @@ def _softmax(x: Array) -> Array:
     e = array_module(x).exp(x - x.max(axis=-1, keepdims=True))  # shifted: exp never overflows
     e /= e.sum(axis=-1, keepdims=True)
     return e
+
+
+@kernels.kernel("softmax_backward", "array")
+def _softmax_backward(g: Array, y: Array) -> Array:
+    weighted = g * y
+    weighted -= y * weighted.sum(axis=-1, keepdims=True)
+    return weighted
 
 
 @op("tl Tensor special F")
@@ -66,24 +75,24 @@ def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> R
     """
     expect_float("log_softmax", input)
     dim = _required_dim("log_softmax", dim, input)
-    xp = array_module(input)
     if not input.size:
         return input.copy(), lambda g: (g,)
     if input.ndim == 0:
         return input - input, lambda g: (g - g,)
 
-    def rows_of(x: Array) -> Array:
-        return x if dim == x.ndim - 1 else xp.moveaxis(x, dim, -1)
+    value = _along("log_softmax", dim, input)
+    return value, lambda g: (_along("log_softmax_backward", dim, g, value),)
 
-    highest, total = kernels.run("sum_exp", rows_of(input))
-    value = input - xp.expand_dims(highest, dim)
-    value -= xp.expand_dims(xp.log(total), dim)
 
-    def backward(g: Array) -> tuple[Array]:
-        total_g = g.sum(axis=dim)
-        d = kernels.run("scaled_exp", rows_of(value), xp.zeros_like(total_g), -total_g)
-        d = d if dim == value.ndim - 1 else xp.moveaxis(d, -1, dim)
-        d += g
-        return (d,)
+@kernels.kernel("log_softmax", "array")
+def _log_softmax(x: Array) -> Array:
+    """Over the last axis."""
+    xp = array_module(x)
+    y = x - x.max(axis=-1, keepdims=True)
+    y -= xp.log(xp.exp(y).sum(axis=-1, keepdims=True))
+    return y
 
-    return value, backward
+
+@kernels.kernel("log_softmax_backward", "array")
+def _log_softmax_backward(g: Array, y: Array) -> Array:
+    return g - array_module(y).exp(y) * g.sum(axis=-1, keepdims=True)

@@ -7,6 +7,7 @@ the beginning of as many elements, of the right type and order, as the contract 
 from tallow.kernels.bindings import (
     activation,
     attention,
+    channel_norm,
     convolution,
     cross_decode_block,
     decode_block,
@@ -20,6 +21,7 @@ from tallow.kernels.bindings import (
 __all__ = [
     "activation",
     "attention",
+    "channel_norm",
     "convolution",
     "cross_decode_block",
     "decode_block",

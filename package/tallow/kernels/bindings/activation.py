@@ -1,9 +1,11 @@
-"""softmax, sum_exp, scaled_exp, silu, silu_mul, gelu: elementwise along rows.
+"""softmax, log_softmax, sum_exp, scaled_exp, silu, silu_mul, gelu: elementwise along rows.
 
-See src/{softmax,exp_rows,silu,silu_mul,gelu}_f32.c.
+See src/{softmax,channel_norm,exp_rows,silu,silu_mul,gelu}_f32.c.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,6 +16,9 @@ from tallow.kernels.bindings.threads import EXPONENTIAL, by_rows
 from tallow.kernels.library import POINTER, SIZE, function
 
 _softmax = function("tl_softmax_f32", None, POINTER, POINTER, SIZE, SIZE)
+_softmax_backward = function("tl_softmax_backward_f32", None, *[POINTER] * 3, SIZE, SIZE)
+_log_softmax_backward = function("tl_log_softmax_backward_f32", None, *[POINTER] * 3, SIZE, SIZE)
+_affine = function("tl_affine_f32", None, *[POINTER] * 5, SIZE, SIZE)
 _sum_exp = function("tl_sum_exp_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE)
 _scaled_exp = function("tl_scaled_exp_f32", None, *[POINTER] * 4, SIZE, SIZE)
 _silu = function("tl_silu_f32", None, POINTER, POINTER, SIZE)
@@ -49,6 +54,34 @@ def softmax(x: Array) -> Array:
     return y
 
 
+def two_float32_rows(g: Array, y: Array) -> bool:
+    """Two float32 arrays of one shape and at least one dimension."""
+    return two_float32_arrays(g, y) and y.ndim > 0
+
+
+@compiled("softmax_backward", two_float32_rows)
+def softmax_backward(g: Array, y: Array) -> Array:
+    """y ⊙ (g - Σ g y) of each row.  Shapes: g, y (..., N) -> the same."""
+    return _rows_backward(_softmax_backward, "softmax_backward", g, y, 4.0)
+
+
+@compiled("log_softmax_backward", two_float32_rows)
+def log_softmax_backward(g: Array, y: Array) -> Array:
+    """g - exp(y) Σ g of each row.  Shapes: g, y (..., N) -> the same."""
+    return _rows_backward(_log_softmax_backward, "log_softmax_backward", g, y, EXPONENTIAL)
+
+
+def _rows_backward(call: Callable[..., None], name: str, g: Array, y: Array, work: float) -> Array:
+    if g.shape != y.shape:
+        raise ShapeError(f"{name}: {g.shape} and {y.shape} differ")
+    g, y = contiguous(g), contiguous(y)
+    dx = np.empty(y.shape, FLOAT32)
+    if y.size:
+        n = y.shape[-1]
+        by_rows(lambda *args: call(*args, n), (dx, g, y), y.size // n, work * y.size)
+    return dx
+
+
 def float32_filled_rows(x: Array) -> bool:
     """A float32 array of at least one dimension, the last of them not empty."""
     return float32_rows(x) and x.shape[-1] > 0
@@ -62,6 +95,16 @@ def sum_exp(x: Array) -> tuple[Array, Array]:
     highest, total = np.empty(x.shape[:-1], FLOAT32), np.empty(x.shape[:-1], FLOAT32)
     by_rows(lambda *args: _sum_exp(*args, n), (highest, total, x), x.size // n, EXPONENTIAL * x.size)
     return highest, total
+
+
+@compiled("log_softmax", float32_filled_rows)
+def log_softmax(x: Array) -> Array:
+    """Logarithm of softmax over the last axis.  Shapes: x (..., N) -> the same."""
+    x = contiguous(x)
+    highest, total = sum_exp(x)
+    y, n, one = np.empty(x.shape, FLOAT32), x.shape[-1], np.ones(total.shape, FLOAT32)
+    by_rows(lambda *args: _affine(*args, n), (y, x, highest, one, -np.log(total)), total.size, 2.0 * x.size)
+    return y
 
 
 def float32_rows_and_numbers(x: Array, shift: Array, factor: Array) -> bool:

@@ -61,20 +61,17 @@ static size_t seen_by(const block *b, size_t row, int causal) { return causal ? 
 
 // A row of scores becomes exponentials, not divided by their sum; what is not seen becomes 0.
 static void exponentials(float *p, size_t seen, size_t columns, float *stats) {
-  const float low = -__builtin_inff();
   size_t whole = seen / LANES * LANES, rest = seen - whole;
-  vf m = splat(low), acc = {0};
-  for (size_t j = 0; j < whole; j += LANES) m = max(load(p + j), m);
-  vf last = load_part(p + whole, rest, low);
-  float highest = largest(max(last, m));
+  float highest = largest_of(p, seen);
+  vf acc = {0}, last = load_part(p + whole, rest, 0.0f);
   for (size_t j = 0; j < whole; j += LANES) {
-    vf e = exp(load(p + j) - splat(highest));
+    vf e = exp_below_1(load(p + j) - splat(highest));
     acc += e;
     store(p + j, e);
   }
   float total = sum(acc);
   if (rest) {
-    vf e = exp(last - splat(highest));
+    vf e = exp_below_1(last - splat(highest));
     store_part(p + whole, rest, e);
     for (size_t j = 0; j < rest; j++) total += e[j];
   }
@@ -84,7 +81,7 @@ static void exponentials(float *p, size_t seen, size_t columns, float *stats) {
 
 // The weights of a row, from its scores and what `exponentials` found.
 static void weights(float *p, size_t seen, size_t columns, const float *stats) {
-  for (size_t j = 0; j < columns; j += LANES) store(p + j, exp(load(p + j) - splat(stats[0])) * splat(stats[1]));
+  for (size_t j = 0; j < columns; j += LANES) store(p + j, exp_below_1(load(p + j) - splat(stats[0])) * splat(stats[1]));
   for (size_t j = seen; j < columns; j++) p[j] = 0.0f;
 }
 

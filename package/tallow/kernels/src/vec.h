@@ -71,17 +71,17 @@ static inline float largest(vf v) {
   return m;
 }
 
-// e^x to 1 ulp or so: x = n ln 2 + r, |r| ≤ ln 2 / 2, e^r by a polynomial, 2^n by two exact factors, so that results
-// go through the subnormals to 0 below and to infinity above. exp(NaN) is NaN, exp(-inf) is exactly 0.
-static inline vf exp(vf x) {
-  const vf magic = splat(12582912.0f); // 1.5 * 2^23: adding it rounds to an integer, kept in the low bits
-  vi is_nan = x != x; // kept aside: the compiler makes relaxed minima and maxima of the next lines, which may lose it
-  x = select(x < splat(-104.0f), splat(-104.0f), x);
-  x = select(x > splat(89.0f), splat(89.0f), x);
-  vf shifted = fma(x, splat(1.44269504f), magic);
-  vf n = shifted - magic;
-  vf r = fma(n, splat(-0.693359375f), x); // ln 2 in two parts, the first short enough for n times it to be exact
-  r = fma(n, splat(2.12194440e-4f), r);
+// x = n ln 2 + r, |r| ≤ ln 2 / 2. Of n its low bits are kept: adding 1.5 * 2^23 rounds to an integer, there.
+static inline vf exp_remainder(vf x, vi *n) {
+  const vf magic = splat(12582912.0f);
+  vf shifted = fma(x, splat(1.44269504f), magic), whole = shifted - magic;
+  *n = (vi)shifted;
+  vf r = fma(whole, splat(-0.693359375f), x); // ln 2 in two parts, the first short enough for n times it to be exact
+  return fma(whole, splat(2.12194440e-4f), r);
+}
+
+// e^r by its series
+static inline vf exp_near_0(vf r) {
   vf p = splat(1.0f / 5040);
   p = fma(p, r, splat(1.0f / 720));
   p = fma(p, r, splat(1.0f / 120));
@@ -89,11 +89,27 @@ static inline vf exp(vf x) {
   p = fma(p, r, splat(1.0f / 6));
   p = fma(p, r, splat(0.5f));
   p = fma(p, r, splat(1.0f));
-  p = fma(p, r, splat(1.0f));
-  vi exponent = (vi)shifted - (vi)magic;
-  vi half = exponent >> 1;
+  return fma(p, r, splat(1.0f));
+}
+
+// e^x to 1 ulp or so: e^r times 2^n as two exact factors, so that results go through the subnormals to 0 below and to
+// infinity above. exp(NaN) is NaN, exp(-inf) is exactly 0.
+static inline vf exp(vf x) {
+  vi is_nan = x != x; // kept aside: the compiler makes relaxed minima and maxima of the next lines, which may lose it
+  x = select(x < splat(-104.0f), splat(-104.0f), x);
+  x = select(x > splat(89.0f), splat(89.0f), x);
+  vi n;
+  vf p = exp_near_0(exp_remainder(x, &n));
+  vi exponent = n - 0x4b400000, half = exponent >> 1;
   vf y = p * (vf)((half + 127) << 23) * (vf)((exponent - half + 127) << 23);
   return (vf)((vi)y | is_nan);
+}
+
+// The same for x ≤ 1, and faster: n is added to the exponent of e^r, and what would be subnormal is 0.
+static inline vf exp_below_1(vf x) {
+  vi n, is_nan = x != x, vanishes = x < splat(-87.3f);
+  vi y = (vi)exp_near_0(exp_remainder(x, &n)) + (n << 23);
+  return (vf)((y & ~vanishes) | is_nan);
 }
 
 static inline vf sigmoid(vf x) { return splat(1.0f) / (splat(1.0f) + exp(-x)); }
@@ -116,6 +132,18 @@ static inline vf load_part(const float *p, size_t n, float fill) {
   float lanes[LANES];
   for (size_t i = 0; i < LANES; i++) lanes[i] = i < n ? p[i] : fill;
   return load(lanes);
+}
+
+// The largest of a row, -inf of none; one of the others where there is NaN.
+static inline float largest_of(const float *x, size_t n) {
+  vf m[4];
+  for (size_t u = 0; u < 4; u++) m[u] = splat(-__builtin_inff());
+  size_t i = 0;
+  for (; i + 4 * LANES <= n; i += 4 * LANES)
+    for (size_t u = 0; u < 4; u++) m[u] = max(load(x + i + u * LANES), m[u]);
+  for (; i + LANES <= n; i += LANES) m[0] = max(load(x + i), m[0]);
+  m[1] = max(load_part(x + i, n - i, -__builtin_inff()), m[1]);
+  return largest(max(max(m[0], m[1]), max(m[2], m[3])));
 }
 
 static inline void store_part(float *p, size_t n, vf v) {

@@ -38,7 +38,7 @@ class Settings:
     context: int = 64
     initializer_range: float = 0.06
 
-    steps: int = 3800
+    steps: int = 3000
     full_share: float = 0.15
     batch_size: int = 32
     pool: int = 8

@@ -7,6 +7,7 @@ A row is planned first, which tells its length, and rendered when it is its turn
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -31,9 +32,14 @@ SAMPLES_PER_POSITION = 2 * HOP
 NOTICED = SAMPLE_RATE_HZ // 10  # so much of a word must be heard for its beginning to be written
 TOLERANCE = SAMPLE_RATE_HZ // 50  # so little of one may be missing
 
-# How many rows are silent, have a second phrase, of these a third, begin with a long silence, begin within a phrase,
-# and have something before them.
-SILENT_SHARE, SECOND_SHARE, THIRD_SHARE, LATE_SHARE, LATER_START_SHARE, PROMPT_SHARE = 0.05, 0.4, 0.3, 0.12, 0.08, 0.3
+# The tokens are finer, but what cannot be told apart would be spread over several of them: a text of few words would
+# then look unlikely, and be thrown away.
+TIME_GRID_S = 0.1
+ROUNDING = 1e-6
+
+COUNT_SHARES = (0.55, 0.22, 0.08, 0.15)  # how many rows have one phrase, two, ...; four seldom fit, so they are cut off
+# How many rows are silent, begin with a long silence, begin within a phrase, and have something before them.
+SILENT_SHARE, LATE_SHARE, LATER_START_SHARE, PROMPT_SHARE = 0.05, 0.12, 0.1, 0.3
 
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
@@ -120,12 +126,12 @@ class Windows:
         seed, speed = int(rng.integers(1 << 31)), float(rng.uniform(0.88, 1.14))
         if rng.random() < SILENT_SHARE:
             return Plan((), (), 0, speed, int(rng.uniform(0.3, 1) * self._limit), seed)
-        count = 1 + (rng.random() < SECOND_SHARE) * (1 + (rng.random() < THIRD_SHARE))
+        count = 1 + int(rng.choice(len(COUNT_SHARES), p=COUNT_SHARES))
         clips = tuple(int(i) for i in rng.integers(len(self._clips), size=count))
-        first_s = rng.uniform(0, 3 if rng.random() < LATE_SHARE else 0.5)
-        gaps_s = (float(first_s), *map(float, rng.uniform(0.15, 1.2, count - 1)), float(rng.uniform(0, 0.7)))
         words = len(self._clips[clips[0]].words)
         skipped = int(rng.integers(words)) if rng.random() < LATER_START_SHARE else 0
+        first_s = 0 if skipped else rng.uniform(0, 3 if rng.random() < LATE_SHARE else 0.5)
+        gaps_s = (float(first_s), *map(float, rng.uniform(0.15, 1.2, count - 1)), float(rng.uniform(0, 0.7)))
         length = sum(self._clips.lengths[i] for i in clips) / speed + sum(gaps_s) * SAMPLE_RATE_HZ
         return Plan(clips, gaps_s, skipped, speed, min(int(length), self._limit), seed)
 
@@ -164,7 +170,9 @@ class Windows:
         for i, gap_s in zip(plan.clips, plan.gaps_s, strict=False):
             at += round(gap_s * SAMPLE_RATE_HZ)
             clip = self._clips[i]
-            first = clip.word_starts[skipped] if skipped else 0
+            first = 0
+            if skipped:  # the grid of times is coarse, so some of the word before is heard, too
+                first = max(clip.word_starts[skipped] - int(rng.uniform(0, TIME_GRID_S) * SAMPLE_RATE_HZ), 0)
             samples = _faster(clip.samples[first:], plan.speed) * np.float32(rng.uniform(0.4, 1))
             edges = [*clip.word_starts[skipped:], len(clip.samples)]
             placed.append(Placed(clip.words[skipped:], [at + round((edge - first) / plan.speed) for edge in edges]))
@@ -187,9 +195,9 @@ class Windows:
             begin = self._time(edges[0] if text else min(edges[0], LATEST_FIRST_S * SAMPLE_RATE_HZ))
             heard += ids
             if whole == len(words):
-                text += [begin, *ids, self._time(min(edges[-1], end))]
+                text += [begin, *ids, self._time(min(edges[-1], end), later=True)]
             elif ids and not text:
-                text += [begin, *ids, *[self._time(edges[whole])] * 2]
+                text += [begin, *ids, *[max(self._time(edges[whole]), begin + 1)] * 2]
             elif text and edges[0] < end - NOTICED:
                 text.append(begin)
         return text if with_times else heard
@@ -200,11 +208,14 @@ class Windows:
         tokens = []
         for clip in placed:
             text = self._tokenizer.encode("".join(f" {word}" for word in clip.words))
-            tokens += [self._time(0), *text, self._time(len(clip.samples))] if with_times else text
+            tokens += [self._time(0), *text, self._time(len(clip.samples), later=True)] if with_times else text
         return [self._tokenizer.sot_prev, *tokens[-(self._settings.context // 2 - 1) :]]
 
-    def _time(self, sample: float) -> int:
-        return self._tokenizer.timestamp_begin + round(sample / SAMPLE_RATE_HZ / SECONDS_PER_TIMESTAMP)
+    def _time(self, sample: float, *, later: bool = False) -> int:
+        """The token of a time of the grid, at or before that of the sample, or at or after it."""
+        steps = sample / SAMPLE_RATE_HZ / TIME_GRID_S
+        whole = math.ceil(steps - ROUNDING) if later else math.floor(steps + ROUNDING)
+        return self._tokenizer.timestamp_begin + whole * round(TIME_GRID_S / SECONDS_PER_TIMESTAMP)
 
 
 def _spoken(placed: list[Placed], positions: int) -> Ids:

@@ -191,7 +191,7 @@ def written(tokenizer: WhisperTokenizer, end_s: float, *, with_times: bool, **pl
     [
         (3, {"clips": (0,), "gaps_s": (0.5, 0)}, "<|0.50|> turn left<|1.50|>", " turn left"),
         (3, {"clips": (0,), "gaps_s": (1.4, 0)}, "<|1.00|> turn left<|2.40|>", " turn left"),  # by Whisper's rule
-        (3, {"clips": (0,), "gaps_s": (0.5, 0), "skipped": 1}, "<|0.50|> left<|1.00|>", " left"),
+        (3, {"clips": (0,), "gaps_s": (0, 0), "skipped": 1}, "<|0.00|> left<|0.60|>", " left"),
         (3, {"clips": (0,), "gaps_s": (0.5, 0), "speed": 2.0}, "<|0.50|> turn left<|1.00|>", " turn left"),
         (
             4,
@@ -204,7 +204,7 @@ def written(tokenizer: WhisperTokenizer, end_s: float, *, with_times: bool, **pl
         # it can hardly be heard
         (1.55, {"clips": (0, 1), "gaps_s": (0.2, 0.3, 0)}, "<|0.20|> turn left<|1.20|>", " turn left"),
         # the only one is cut off: its whole words are written, and the next window begins behind them
-        (1.3, {"clips": (1,), "gaps_s": (0.5, 0)}, "<|0.50|> one two three<|1.24|><|1.24|>", " one two three"),
+        (1.3, {"clips": (1,), "gaps_s": (0.5, 0)}, "<|0.50|> one two three<|1.20|><|1.20|>", " one two three"),
     ],
 )
 def test_rows_tell_what_is_said_and_when(

@@ -40,8 +40,7 @@ def test_each_word_is_a_token(model: Whisper, text: str) -> None:
     assert model.tokenizer.decode(ids) == f" {text}"
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.5, 4.0, 12.0])
-@pytest.mark.parametrize("loudness", [0.0, 1e-3])
+@pytest.mark.parametrize(("seconds", "loudness"), [(0.0, 0.0), (0.5, 1e-3), (12.0, 0.0), (6.0, 1e-3)])
 def test_silence_and_faint_noise_say_nothing(model: Whisper, seconds: float, loudness: float) -> None:
     noise = np.random.default_rng(0).standard_normal(round(seconds * SAMPLE_RATE_HZ)).astype(np.float32)
     assert transcribe(model, noise * np.float32(loudness)).text.strip() == ""

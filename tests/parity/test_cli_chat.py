@@ -78,10 +78,14 @@ def test_stop_strings_and_samplers(folder: Path) -> None:
     assert "".join(lm.chat([USER], max_tokens=40, stop=[stop], sample=Sampler(seed=3))) == whole[: whole.index(stop)]
 
 
-def test_stop_ids_come_from_every_file(folder: Path, tmp_path: Path) -> None:
+def copied(folder: Path, to: Path, generation_config: str) -> None:
     for file in folder.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "generation_config.json").write_text('{"eos_token_id": [7, 9]}')
+        (to / file.name).write_bytes(file.read_bytes())
+    (to / "generation_config.json").write_text(generation_config)
+
+
+def test_stop_ids_come_from_every_file(folder: Path, tmp_path: Path) -> None:
+    copied(folder, tmp_path, '{"eos_token_id": [7, 9]}')
     config = (tmp_path / "config.json").read_text()
     (tmp_path / "config.json").write_text(config.replace('"eos_token_id": null', '"eos_token_id": 5'))
     assert AutoModel.from_pretrained(tmp_path).stop_ids == {1, 5, 7, 9}
@@ -147,6 +151,25 @@ def printable(text: str) -> str:
 def test_generate_begins_with_bos(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "--model", str(folder), "--temperature", "0", "--steps", "20"]) == 0
     assert capsys.readouterr().out == printable(expected_text(folder, [0], 20)) + "\n"
+
+
+def test_texts_are_made_as_the_folder_says(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied(folder, tmp_path, '{"do_sample": false, "temperature": 9.0, "repetition_penalty": 1.5}')
+    ids = Tokenizer.from_pretrained(folder).encode("once upon a ")
+    expected = expected_text(tmp_path, ids, 30)
+    assert expected != expected_text(folder, ids, 30)
+    lm = AutoModel.from_pretrained(tmp_path)
+    assert "".join(lm.generate_text("once upon a ", max_tokens=30)) == expected
+    command = ["generate", "--model", str(tmp_path), "once upon a ", "--steps", str(len(ids) + 29)]
+    assert main(command) == 0
+    assert capsys.readouterr().out == printable("once upon a " + expected + "\n")
+    assert main([*command, "--repetition-penalty", "1"]) == 0
+    assert capsys.readouterr().out == printable("once upon a " + expected_text(folder, ids, 30) + "\n")
+    answer = "".join(lm.chat([USER], max_tokens=8))
+    assert piped(monkeypatch, USER["content"] + "\n", "--model", tmp_path, "--max-tokens", 8) == 0
+    assert capsys.readouterr().out == printable(answer) + "\n"
 
 
 def piped(monkeypatch: pytest.MonkeyPatch, lines: str, *options: Any) -> int:

@@ -113,7 +113,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], *says: str) -> None:
         (["--temperature", "inf"], "expected 0 or more"),
         (["--top-p", 0], "above 0 and at most 1"),
         (["--top-p", 2], "above 0 and at most 1"),
-        (["--top-k", 0], "expected 1 or more"),
+        (["--top-k", -1], "expected 0 or more"),
         (["--repetition-penalty", 0], "expected above 0"),
         (["--seed", "x"], "invalid int value"),
         (["--dtype", "float8"], "invalid choice"),

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.model} has no chat template, so it is not trained to chat",
             mend="continue a text with `tallow generate`, or take a model called -Instruct or -Chat",
         )
-    sample = sampler(arguments)
+    sample = sampler(arguments, model.generation_config)
     if sample.temperature > 0:
         report(f"seed {sample.seed}")
     conversation = Conversation(model, arguments.system, arguments.max_tokens, sample)

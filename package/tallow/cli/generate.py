@@ -67,14 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
     model, tokenizer = _load(arguments)
     text = arguments.text or arguments.prompt
     prompt, stop_ids = _prompt(model, tokenizer, text)
-    sample = sampler(arguments)
+    sample = sampler(arguments, model.generation_config)
     # run.c counts the positions it feeds: all of the text but its last token.
     steps = min(arguments.steps, model.context_length)
     made = generate(model, prompt, max_tokens=max(0, steps - len(prompt) + 1), sample=sample, stop_ids=stop_ids)
     report(f"loaded {arguments.model or 'stories'} in {time.perf_counter() - started:.2f} s")
     if steps < arguments.steps:
         report(f"--steps {arguments.steps} is more than the model's context; stopping at {steps}")
-    if arguments.temperature > 0:
+    if sample.temperature > 0:
         report(f"seed {sample.seed}")
     clock = _Clock(made)
     try:

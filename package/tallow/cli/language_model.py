@@ -13,6 +13,7 @@ from tallow.hub import local_model
 from tallow.models import gguf_llama
 from tallow.models.auto import model_class
 from tallow.models.causal_lm import CausalLM
+from tallow.models.generation_config import GenerationConfig
 
 DTYPES = {d.name: d for d in (dtypes.float32, dtypes.float16, dtypes.bfloat16)}
 
@@ -42,57 +43,54 @@ def add_loading_options(group: argparse._ArgumentGroup) -> None:
 
 
 def add_sampling_options(parser: argparse.ArgumentParser, *, temperature: float, top_p: float) -> None:
-    """The numbers are the defaults."""
-    choice = parser.add_argument_group("choice of the next token")
+    """The numbers are the defaults for models whose folder does not say how to sample."""
+    parser.set_defaults(sampling={"temperature": temperature, "top_p": top_p})
+    choice = parser.add_argument_group(
+        "choice of the next token", "Without these, as the model's generation_config.json says, if it has one."
+    )
     choice.add_argument(
         "--temperature",
         metavar="T",
         type=number(float, "0 or more", lambda t: 0 <= t < float("inf")),
-        default=temperature,
-        help="0 takes the likeliest token, more is bolder (default: %(default)s)",
+        help=f"0 takes the likeliest token, more is bolder (default: the model's own, else {temperature})",
     )
     choice.add_argument(
         "--top-k",
         metavar="K",
-        type=number(int, "1 or more", lambda k: k >= 1),
-        help="draw from the K likeliest only (default: all)",
+        type=number(int, "0 or more", lambda k: k >= 0),
+        help="draw from the K likeliest only, 0 for all (default: the model's own, else all)",
     )
     choice.add_argument(
         "--top-p",
         metavar="P",
         type=number(float, "above 0 and at most 1", lambda p: 0 < p <= 1),
-        default=top_p,
-        help="draw from the likeliest tokens that together exceed this probability (default: %(default)s)",
+        help="draw from the likeliest tokens that together exceed this probability "
+        f"(default: the model's own, else {top_p})",
     )
     choice.add_argument(
         "--min-p",
         metavar="P",
         type=number(float, "0 to 1", lambda p: 0 <= p <= 1),
-        default=0.0,
-        help="draw from tokens at least P times as likely as the likeliest (default: all)",
+        help="draw from tokens at least P times as likely as the likeliest (default: the model's own, else all)",
     )
     choice.add_argument(
         "--repetition-penalty",
         metavar="R",
         type=number(float, "above 0", lambda r: 0 < r < float("inf")),
-        default=1.0,
-        help="above 1 makes tokens that occurred less likely (default: %(default)s)",
+        help="above 1 makes tokens that occurred less likely (default: the model's own, else 1)",
     )
     choice.add_argument(
         "--seed", metavar="N", type=int, help="one seed, one text (default: a random one, shown on stderr)"
     )
 
 
-def sampler(arguments: argparse.Namespace) -> Sampler:
-    """Of the options of `add_sampling_options`."""
-    return Sampler(
-        arguments.temperature,
-        arguments.top_k,
-        arguments.top_p,
-        arguments.repetition_penalty,
-        arguments.seed,
-        min_p=arguments.min_p,
-    )
+def sampler(arguments: argparse.Namespace, config: GenerationConfig) -> Sampler:
+    """Of the options of `add_sampling_options`; what they leave open `config` says, or else the command."""
+    names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
+    given = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    usual = arguments.sampling | {"repetition_penalty": config.repetition_penalty}
+    options = (usual if config.do_sample is None else config.sampling) | given
+    return Sampler(**options | {"top_k": options.get("top_k") or None}, seed=arguments.seed)
 
 
 def number(kind: Callable[[str], Any], expected: str, holds: Callable[[Any], bool]) -> Callable[[str], Any]:

@@ -13,16 +13,14 @@ import numpy.typing as npt
 from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
 from tallow.errors import ArgumentError, TokenizerError
-from tallow.generation import LogitsProcessor, PromptCache, Sample, generate, until
-from tallow.models.config import read_entries, token_ids
+from tallow.generation import LogitsProcessor, PromptCache, Sample, Sampler, generate, until
+from tallow.models.generation_config import GenerationConfig
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn import functional as F
 from tallow.nn.cache import KVCache
 from tallow.tensor import Tensor, wrap
 from tallow.text.chat import Message
 from tallow.text.tokenizer import Tokenizer
-
-GENERATION = "generation_config.json"
 
 
 class CacheShape(NamedTuple):
@@ -160,31 +158,45 @@ class CausalLM(PretrainedModel):
             )
         return Tokenizer.from_pretrained(self.folder)
 
+    @cached_property
+    def generation_config(self) -> GenerationConfig:
+        """How the folder that the model was loaded from wants its texts made.
+
+        Raises:  CheckpointError when its `generation_config.json` is not to be used
+        """
+        return GenerationConfig.from_folder(self.folder)
+
     @property
     def stop_ids(self) -> frozenset[int]:
         """The tokens that end a text, by the model's config, its `generation_config.json` and its tokenizer.
 
         Raises:  CheckpointError, TokenizerError when a file of the two is not to be used
         """
-        ids = [*self.config.eos_token_id, self.tokenizer.eos_token_id]
-        if self.folder is not None and (self.folder / GENERATION).exists():
-            ids += token_ids(read_entries(self.folder / GENERATION).get("eos_token_id"))
+        ids = [*self.config.eos_token_id, *self.generation_config.eos_token_id, self.tokenizer.eos_token_id]
         return frozenset(token for token in ids if isinstance(token, int))
 
     def generate_text(
-        self, prompt: str, *, max_tokens: int | None = None, stop: Collection[str] = (), **options: Any
+        self,
+        prompt: str,
+        *,
+        max_tokens: int | None = None,
+        stop: Collection[str] = (),
+        sample: Sample | None = None,
+        processors: Sequence[LogitsProcessor] = (),
     ) -> Iterator[str]:
         """Pieces of the text that follows the prompt, as they come.
 
         Args:
             max_tokens: None means as many as the context holds.
             stop: strings that end the text, and are no part of it; the model's own stop ids always do.
-            options: as `tallow.generation.generate`: sample, processors
+            sample: as `tallow.generation.generate`; None means as the model's `generation_config.json` says, which is
+                the likeliest token unless it says otherwise.
+            processors: as `tallow.generation.generate`
 
-        Raises:  as `generate`, at the call; TokenizerError
+        Raises:  as `generate`, at the call; TokenizerError; CheckpointError as `generation_config`
         """
         tokens = self.tokenizer.encode(prompt)
-        made = generate(self, tokens, max_tokens=max_tokens, stop_ids=self.stop_ids, **options)
+        made = generate(self, tokens, max_tokens=max_tokens, **self._choice(sample, processors))
         return until(self.tokenizer.decode_stream(made, previous=tokens), stop)
 
     def chat(
@@ -202,8 +214,7 @@ class CausalLM(PretrainedModel):
 
         Args:
             messages: [{"role": "user", "content": "..."}], as the model's chat template knows them.
-            max_tokens, stop: as `generate_text`
-            sample, processors: as `tallow.generation.generate`
+            max_tokens, stop, sample, processors: as `generate_text`
             cache: of this model, which spares it what it has read of the conversation before.
             variables: what else the chat template reads, such as tools.
 
@@ -211,10 +222,14 @@ class CausalLM(PretrainedModel):
                  template refuses the messages
         """
         tokens = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, **variables)
-        options: dict[str, Any] = {"max_tokens": max_tokens, "sample": sample, "processors": processors}
-        options["stop_ids"] = self.stop_ids
+        options = {"max_tokens": max_tokens, **self._choice(sample, processors)}
         made = generate(self, tokens, **options) if cache is None else cache.generate(tokens, **options)
         return until(self.tokenizer.decode_stream(made), stop)
+
+    def _choice(self, sample: Sample | None, processors: Sequence[LogitsProcessor]) -> dict[str, Any]:
+        """What `generate` chooses tokens by, and ends with."""
+        sample = sample or Sampler(**self.generation_config.sampling)
+        return {"sample": sample, "processors": processors, "stop_ids": self.stop_ids}
 
 
 def to_host(logits: dtypes.Array) -> npt.NDArray[np.float32]:

@@ -1,0 +1,22 @@
+"""Models inside Pyodide: folders that transformers has saved give its numbers and its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import model_pairs, subsuite
+from tests.pyodide.conftest import InPyodide
+
+
+def test_models_in_pyodide(
+    in_pyodide: InPyodide, record_subsuite: Callable[[str, subsuite.Outcome], None], tmp_path: Path
+) -> None:
+    folder = tmp_path / "cases"
+    model_pairs.write_cases(folder)
+    outcome = in_pyodide("tests/pyodide/models_inside.py", mounts={"/cases": folder})
+    record_subsuite("of models in Pyodide", outcome)
+    if outcome.failures:
+        pytest.fail(f"{outcome}\n\n{subsuite.describe_failures(outcome)}", pytrace=False)
+    assert outcome.passed == len(model_pairs.EVERY) + len(model_pairs.LANGUAGE_MODELS)

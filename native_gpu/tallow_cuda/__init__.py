@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
+from tallow import backends
 from tallow.devices import register_backend
 from tallow.errors import DeviceError
 
@@ -22,7 +23,9 @@ def register() -> None:
     _require_gpu(cupy)
     from tallow_cuda.backend import CupyBackend  # imports CuPy at its top, so only now
 
-    register_backend(CupyBackend())
+    backend = CupyBackend()
+    backend.allow_tf32(backends.cuda.matmul.allow_tf32)
+    register_backend(backend)
 
 
 def _import_cupy() -> ModuleType:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tallow.devices import device
 from tallow.errors import DeviceError
+from tallow_cuda.memory import Memory
 
 
 class CupyBackend:
@@ -20,6 +21,12 @@ class CupyBackend:
     type = "cuda"
     array_type = cupy.ndarray
     module = cupy
+
+    def __init__(self) -> None:
+        pool = cupy.get_default_memory_pool()
+        self.memory = Memory(pool)
+        if cupy.cuda.get_allocator() == pool.malloc:  # not where the program has chosen one of its own
+            cupy.cuda.set_allocator(self.memory.allocate)
 
     def device_of(self, array: cupy.ndarray) -> device:
         return device("cuda", array.device.id)
@@ -34,6 +41,12 @@ class CupyBackend:
     def transfer(self, array: cupy.ndarray, target: device) -> cupy.ndarray:
         with _cuda_device(target):
             return cupy.array(array)  # a copy in the target's memory; asarray would keep the source's
+
+    def allow_tf32(self, allowed: bool) -> None:
+        """Whether products of float32 matrices may be of ten bits of precision, on tensor cores."""
+        linalg = cupy._core._routines_linalg  # CuPy's own switch is an environment variable, read once
+        kind = linalg.COMPUTE_TYPE_TF32 if allowed else linalg.COMPUTE_TYPE_DEFAULT
+        linalg.set_compute_type(np.float32, kind)
 
 
 def _cuda_device(target: device) -> cupy.cuda.Device:

@@ -1,7 +1,7 @@
 """torch.backends: the switches that programs set, and the questions they ask, about libraries under PyTorch.
 
 tallow has none of these libraries, so the questions are answered with no. The switches allow PyTorch something, such as
-less precise products or algorithms that differ between runs; tallow keeps what they are set to and makes no use of it.
+algorithms that differ between runs; tallow keeps what they are set to, and makes use of `cuda.matmul.allow_tf32` alone.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+from tallow import devices
 from tallow.errors import MissingNameError
 
 __all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
@@ -45,6 +46,16 @@ class _Library:
         return None
 
 
+class _Matmul(_Library):
+    """`allow_tf32` lets a GPU multiply float32 matrices on tensor cores, with ten bits of precision."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        backend: Any = devices.registered("cuda")
+        if name == "allow_tf32" and backend is not None:
+            backend.allow_tf32(bool(value))
+
+
 class _Cuda(_Library):
     """What is asked of PyTorch's attention kernels has one answer here: there is one implementation."""
 
@@ -71,7 +82,7 @@ cudnn = _Library(
 )
 cuda = _Cuda(
     "torch.backends.cuda",
-    matmul=_Library(
+    matmul=_Matmul(
         "torch.backends.cuda.matmul",
         allow_tf32=False,
         allow_fp16_reduced_precision_reduction=True,

@@ -124,6 +124,11 @@ def register_backend(backend: Backend) -> None:
 register_backend(_Cpu())
 
 
+def registered(type: str) -> Backend | None:
+    """The backend of a device type that has been used."""
+    return _BY_TYPE.get(type)
+
+
 def get_backend(type: str) -> Backend:
     """The backend of a device type, imported on first use.
 

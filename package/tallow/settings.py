@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import Any
 
-from tallow import dtypes
+from tallow import backends, dtypes
 from tallow.errors import ArgumentError
 
 __all__ = [
@@ -86,10 +86,14 @@ def set_num_interop_threads(num: int) -> None:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow products of float32 matrices less precision than float32, "high" or "medium". None here is less precise."""
+    """Allow products of float32 matrices less precision than float32, "high" or "medium".
+
+    On the CPU none is less precise; on a GPU it is `backends.cuda.matmul.allow_tf32`.
+    """
     if precision not in PRECISIONS:
         raise ArgumentError(f"set_float32_matmul_precision: {precision!r}", mend=f"use one of {PRECISIONS}")
     _Process.precision = precision
+    backends.cuda.matmul.allow_tf32 = precision != "highest"
 
 
 def get_float32_matmul_precision() -> str:

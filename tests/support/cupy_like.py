@@ -278,6 +278,11 @@ class Backend:
     array_type = Array
     module: Any = MODULE
 
+    tf32 = False
+
+    def allow_tf32(self, allowed: bool) -> None:
+        self.tf32 = allowed
+
     def device_of(self, array: Array) -> device:
         return device("cuda", 0)
 

@@ -10,12 +10,17 @@ from typing import Any
 
 from tallow import devices, random
 from tallow.devices import get_backend
-from tallow.errors import ArgumentError, DeviceError
+from tallow.errors import ArgumentError, DeviceError, OutOfMemoryError
 from tallow.names import names_of
 
 __all__ = [
+    "Event",
+    "OutOfMemoryError",
+    "Stream",
     "amp",
     "current_device",
+    "current_stream",
+    "default_stream",
     "device",
     "device_count",
     "empty_cache",
@@ -26,10 +31,14 @@ __all__ = [
     "is_bf16_supported",
     "manual_seed",
     "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
     "mem_get_info",
     "memory_allocated",
     "memory_reserved",
+    "reset_peak_memory_stats",
     "set_device",
+    "stream",
     "synchronize",
 ]
 
@@ -126,6 +135,25 @@ def memory_allocated(device: Any = None) -> int:
     return _pool(device).used_bytes() if is_available() else 0
 
 
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that were in arrays at once, since the start or `reset_peak_memory_stats`."""
+    return _memory().peak(_index(device)) if is_available() else 0
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes that were taken from the driver at once."""
+    return _memory().most_reserved(_index(device)) if is_available() else 0
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Let the peaks begin again with what there is now."""
+    _memory().reset_peak(_index(device))
+
+
+def _memory() -> Any:
+    return get_backend("cuda").memory  # type: ignore[attr-defined]  # of CuPy's backend
+
+
 def memory_reserved(device: Any = None) -> int:
     """Bytes that were taken from the driver, in arrays or kept for the next ones; 0 where none is available."""
     return _pool(device).total_bytes() if is_available() else 0
@@ -149,4 +177,9 @@ def manual_seed(seed: int) -> None:
 
 manual_seed_all = manual_seed
 
-__getattr__, __dir__ = names_of(__name__, later={"amp": "tallow.cuda.amp"})
+LATER = {"amp": "tallow.cuda.amp"}
+LATER |= {
+    name: f"tallow.cuda.streams:{name}" for name in ("Event", "Stream", "current_stream", "default_stream", "stream")
+}
+
+__getattr__, __dir__ = names_of(__name__, later=LATER)

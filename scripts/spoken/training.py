@@ -22,6 +22,7 @@ from tallow.models.whisper.model import LONGEST_PERIOD, WhisperEncoder
 from tallow.nn import Conv1d, Linear, ModuleDict
 from tallow.nn import functional as F
 from tallow.nn.utils import clip_grad_norm_
+from tallow.text.whisper import WhisperTokenizer
 
 from . import evaluation, vocabulary
 from .corpus import Corpus
@@ -233,11 +234,11 @@ def export(model: Whisper, folder: Path) -> None:
     state = {name: tensor.detach().cpu().half() for name, tensor in model.state_dict().items()}
     safetensors.save(state, folder / "model.safetensors", {"format": "pt"})
     with atomic_write(folder / "config.json") as file:
-        file.write((json.dumps(_config_json(model.config), indent=2) + "\n").encode())
+        file.write((json.dumps(_config_json(model.config, model.tokenizer), indent=2) + "\n").encode())
     vocabulary.save(folder / "vocab.json")
 
 
-def _config_json(config: WhisperConfig) -> dict[str, Any]:
+def _config_json(config: WhisperConfig, tokenizer: WhisperTokenizer) -> dict[str, Any]:
     """What `WhisperConfig.from_json` and transformers read."""
     entries = asdict(config)
     entries["init_std"] = entries.pop("initializer_range")
@@ -246,4 +247,6 @@ def _config_json(config: WhisperConfig) -> dict[str, Any]:
         "model_type": "whisper",
         "dtype": "float16",
         **entries,
+        **dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), tokenizer.eot),
+        "decoder_start_token_id": tokenizer.sot,
     }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +18,7 @@ from tallow.audio import Sound
 from tallow.errors import ArgumentError, AudioError
 from tallow.models.whisper import (
     DecodingOptions,
+    DecodingResult,
     Segment,
     Transcript,
     Transcription,
@@ -23,10 +26,12 @@ from tallow.models.whisper import (
     WhisperConfig,
     Word,
     decode,
+    decoding,
     detect_language,
     transcribe,
 )
 from tallow.models.whisper.rules import SuppressTokens, TimestampRules
+from tallow.models.whisper.segments import Place, split
 from tallow.models.whisper.timing import Aligned, median_filter, merge_marks, time_warp
 from tallow.models.whisper.writers import WRITERS, timestamp
 from tallow.text.whisper import WhisperTokenizer
@@ -243,3 +248,72 @@ def test_formats() -> None:
     assert written["tsv"] == "start\tend\ttext\n0\t1500\tHello --> you .\n3661250\t3662000\tBye.\n"
     assert json.loads(written["json"])["segments"][0]["words"][0]["word"] == " Hello"
     assert timestamp(59.9996) == "01:00.000"
+
+
+def test_windows_at_once(model: Whisper) -> None:
+    """Each is decoded as if it were alone, whatever is heard at the same time; the last one is half as long."""
+    sound = noise(4.5)
+    options = {"language": "en", "temperature": 0.0, "logprob_threshold": None, "no_speech_threshold": None}
+    run = Transcription(model, sound, batch_size=2, **options)
+    two, three = list(run), transcribe(model, sound, batch_size=3, **options).segments
+    assert [segment.tokens for segment in two] == [segment.tokens for segment in three]
+    assert run.position_s == 4.5
+    for start in range(5):
+        alone = transcribe(model, sound, batch_size=2, clip_timestamps=[start, min(start + 1, 4.5)], **options)
+        own = [segment for segment in two if segment.seek == 100 * start]
+        assert [(each.start, each.end, each.tokens) for each in own] == [
+            (each.start, each.end, each.tokens) for each in alone.segments
+        ]
+        assert all(start <= segment.start <= segment.end for segment in own)
+
+
+def test_what_follows_the_last_pair_of_times_is_said_in_a_whole_window() -> None:
+    begin = TOKENIZER.timestamp_begin
+    place = Place(seek=300, size=80, offset_s=3.0, end_s=4.0, content_frames=380)
+    tokens = [begin, 104, begin + 10, begin + 12, 105, 106]
+    result = DecodingResult(tl.zeros(1), "en", tokens, "", -0.5, 0.1, 0.0, 1.0)
+    part, whole = split(result, place, TOKENIZER), split(result, place, TOKENIZER, whole=True)
+    assert [(each.start, each.end, each.text) for each in part.segments] == [(3.0, 3.2, "h")]
+    assert part.seek == 320
+    assert [(each.start, each.end, each.text) for each in whole.segments] == [(3.0, 3.2, "h"), (3.24, 3.8, "ij")]
+    assert whole.seek == 380
+
+
+def test_windows_at_once_know_the_first_prompt_only(model: Whisper, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompts = []
+
+    def decode_batch(model: Whisper, audio: tl.Tensor, options: DecodingOptions) -> Any:
+        prompts.append((audio.shape[0], options.prompt))
+        return decoding.decode_batch(model, audio, options)
+
+    monkeypatch.setattr(sys.modules[Transcription.__module__], "decode_batch", decode_batch)
+    options = {"language": "en", "temperature": 0.0, "no_speech_threshold": None, "initial_prompt": "hello"}
+    transcribe(model, noise(2.5), batch_size=2, **options)
+    prompt = TOKENIZER.encode(" hello")
+    assert prompts == [(2, prompt), (1, prompt)]
+
+
+def test_only_bad_windows_are_decoded_again(model: Whisper, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def decode_batch(model: Whisper, audio: tl.Tensor, options: DecodingOptions) -> Any:
+        sizes.append(audio.shape[0])
+        results = decoding.decode_batch(model, audio, options)
+        return [
+            replace(result, compression_ratio=9.0 if i == len(results) - 1 else 1.0) for i, result in enumerate(results)
+        ]
+
+    monkeypatch.setattr(sys.modules[Transcription.__module__], "decode_batch", decode_batch)
+    options = {"language": "en", "temperature": (0.0, 0.5), "logprob_threshold": None, "no_speech_threshold": None}
+    segments = transcribe(model, noise(3.0), batch_size=3, **options).segments
+    assert sizes == [3, 1]
+    assert {segment.temperature for segment in segments} == {0.0, 0.5}
+    assert all((segment.temperature == 0.5) == (segment.seek == 200) for segment in segments)
+
+
+@pytest.mark.parametrize(
+    "options", [{"batch_size": 0}, {"batch_size": 2, "word_timestamps": True, "hallucination_silence_threshold": 1.0}]
+)
+def test_batches_that_cannot_be(options: dict[str, Any], model: Whisper) -> None:
+    with pytest.raises(ArgumentError, match="batch_size"):
+        transcribe(model, noise(1.0), **options)

@@ -58,6 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     text.add_argument("--carry-initial-prompt", action="store_true", help="it is context all along")
     text.add_argument("--no-context", action="store_true", help="what was said before is no context of what follows")
+    text.add_argument(
+        "--batch-size",
+        metavar="N",
+        type=is_positive,
+        default=1,
+        help="hear so many times thirty seconds at once, each without what was said before (default: %(default)s)",
+    )
     text.add_argument("--without-timestamps", action="store_true", help="text only")
     text.add_argument(
         "--clip", metavar="S", type=float, nargs="+", default=[0.0], help="only these parts: start end start end ..."
@@ -159,7 +166,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     names = (
         *("task", "language", "initial_prompt", "carry_initial_prompt", "word_timestamps", "without_timestamps"),
         *("beam_size", "patience", "length_penalty", "best_of", "seed", "compression_ratio_threshold"),
-        *("logprob_threshold", "no_speech_threshold", "hallucination_silence_threshold"),
+        *("logprob_threshold", "no_speech_threshold", "hallucination_silence_threshold", "batch_size"),
     )
     return {name: getattr(arguments, name) for name in names} | {
         "temperature": (temperature, *(t for t in FALLBACKS if t > temperature)),

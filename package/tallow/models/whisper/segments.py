@@ -68,9 +68,10 @@ class Split:
     ended: bool
 
 
-def split(result: DecodingResult, place: Place, tokenizer: WhisperTokenizer) -> Split:
+def split(result: DecodingResult, place: Place, tokenizer: WhisperTokenizer, *, whole: bool = False) -> Split:
     """The segments of a window. Two times in a row are the end of one and the start of the next; what comes behind the
-    last such pair is heard again in the next window, unless a time ends it."""
+    last such pair is heard again in the next window, unless a time ends it, or the window is `whole`: then that is a
+    segment, too, up to the window's end."""
     begin, tokens = tokenizer.timestamp_begin, result.tokens
     is_time = [token >= begin for token in tokens]
     ended = is_time[-2:] == [False, True]
@@ -78,8 +79,8 @@ def split(result: DecodingResult, place: Place, tokenizer: WhisperTokenizer) -> 
     if not cuts:
         times = [token - begin for token in tokens if token >= begin]
         length_s = times[-1] * SECONDS_PER_TIMESTAMP if times and times[-1] else place.size / FRAMES_PER_SECOND
-        whole = _segment(tokens, place.offset_s, place.offset_s + length_s, result, place, tokenizer)
-        return Split([whole], place.seek + place.size, ended)
+        only = _segment(tokens, place.offset_s, place.offset_s + length_s, result, place, tokenizer)
+        return Split([only], place.seek + place.size, ended)
     if ended:
         cuts.append(len(tokens))
     segments = []
@@ -87,6 +88,12 @@ def split(result: DecodingResult, place: Place, tokenizer: WhisperTokenizer) -> 
         part = tokens[first:last]
         start, end = (place.offset_s + (token - begin) * SECONDS_PER_TIMESTAMP for token in (part[0], part[-1]))
         segments.append(_segment(part, start, end, result, place, tokenizer))
+    if whole:
+        if rest := tokens[cuts[-1] + 1 :]:
+            start = place.offset_s + (tokens[cuts[-1]] - begin) * SECONDS_PER_TIMESTAMP
+            end = place.offset_s + place.size / FRAMES_PER_SECOND
+            segments.append(_segment([tokens[cuts[-1]], *rest], min(start, end), end, result, place, tokenizer))
+        return Split(segments, place.seek + place.size, ended)
     seek = place.size if ended else (tokens[cuts[-1] - 1] - begin) * FRAMES_PER_TIMESTAMP
     return Split(segments, place.seek + seek, ended)
 

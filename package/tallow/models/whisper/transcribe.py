@@ -47,6 +47,11 @@ class TranscribeOptions:
         clip_timestamps: start, end, start, end, ... of the parts that count, in seconds; the last end may be left out.
         hallucination_silence_threshold: leave out unlikely segments in silences of so many seconds; with
             word_timestamps.
+        batch_size: how many windows are heard at once, which takes less time and more memory. With more than 1 each
+            window starts where the one before it is over, not where its last segment ends, so that words are cut in
+            two there; and no window's text is the context of another, the initial prompt is that of all.
+
+    Raises:  ArgumentError for what does not go together
     """
 
     temperature: float | Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -61,6 +66,22 @@ class TranscribeOptions:
     append_punctuations: str = APPENDED
     clip_timestamps: Sequence[float] = (0.0,)
     hallucination_silence_threshold: float | None = None
+    batch_size: int = 1
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise ArgumentError(f"batch_size={self.batch_size}", mend="1 or more")
+        if self.hallucination_silence_threshold is not None and not self.word_timestamps:
+            raise ArgumentError("hallucination_silence_threshold without word_timestamps", mend="pass both")
+        if self.hallucination_silence_threshold is not None and self.batch_size > 1:
+            raise ArgumentError(
+                "hallucination_silence_threshold with batch_size: it hears silences again", mend="pass one of them"
+            )
+
+    @property
+    def in_order(self) -> bool:
+        """Whether each window depends on the one before it."""
+        return self.batch_size == 1
 
 
 @dataclass(frozen=True)
@@ -119,8 +140,6 @@ class Transcription:
         _check_names(self._decoding)
         for temperature in (0.0, 1.0):  # whatever is wrong is said before all the work
             DecodingOptions(**_for_temperature(self._decoding, temperature))
-        if self.options.hallucination_silence_threshold is not None and not self.options.word_timestamps:
-            raise ArgumentError("hallucination_silence_threshold without word_timestamps", mend="pass both")
         self.model = model
         self.tokenizer = model.tokenizer
         self._window = 2 * model.config.max_source_positions
@@ -136,18 +155,19 @@ class Transcription:
         self._context = _Context(
             initial=[] if prompt is None else self.tokenizer.encode(" " + prompt.strip()),
             room=model.config.max_target_positions // 2 - 1,
-            carry=self.options.carry_initial_prompt,
+            carry=self.options.carry_initial_prompt or not self.options.in_order,
         )
 
     def __iter__(self) -> Iterator[Segment]:
         for seek, end in self._clips:
             while seek < end:
-                place = self._place(seek, end)
-                seek, segments = self._hear(place)
-                if seek <= place.seek:  # by the times of words; the same would be heard again, without end
-                    seek = place.seek + place.size
-                self.position_s = min(seek, self.mel.frames) / FRAMES_PER_SECOND
-                yield from segments
+                starts = range(seek, end, self._window)[: self.options.batch_size]
+                for place, heard in self._hear([self._place(start, end) for start in starts]):
+                    seek, segments = heard
+                    if seek <= place.seek:  # by the times of words; the same would be heard again, without end
+                        seek = place.seek + place.size
+                    self.position_s = min(seek, self.mel.frames) / FRAMES_PER_SECOND
+                    yield from segments
 
     def transcript(self) -> Transcript:
         """What has been heard so far."""
@@ -166,19 +186,24 @@ class Transcription:
         size = min(self._window, self.mel.frames - seek, end - seek)
         return Place(seek, size, seek / FRAMES_PER_SECOND, (seek + self._window) / FRAMES_PER_SECOND, self.mel.frames)
 
-    def _hear(self, place: Place) -> tuple[int, list[Segment]]:
-        """Where to go on, and the segments of a window."""
-        mel = np.zeros((self.model.config.num_mel_bins, self._window), np.float32)
-        mel[:, : place.size] = self.mel.window(place.seek, place.size)
+    def _hear(self, places: Sequence[Place]) -> Iterator[tuple[Place, tuple[int, list[Segment]]]]:
+        """The windows, each with where to go on and its segments."""
+        mel = np.zeros((len(places), self.model.config.num_mel_bins, self._window), np.float32)
+        for window, place in zip(mel, places, strict=True):
+            window[:, : place.size] = self.mel.window(place.seek, place.size)
         with no_grad():
-            audio_SD = encode(self.model, mel[None])[0]
-        result = self._decode(audio_SD)
+            audio_ASD = encode(self.model, mel)
+        for place, result in zip(places, self._decode(audio_ASD), strict=True):
+            yield place, self._understand(place, result)
+
+    def _understand(self, place: Place, result: DecodingResult) -> tuple[int, list[Segment]]:
+        """Where to go on, and the segments of a window."""
         if self._is_silent(result):
             return place.seek + place.size, []
-        found = split(result, place, self.tokenizer)
+        found = split(result, place, self.tokenizer, whole=not self.options.in_order)
         seek, counts = found.seek, True
         if self.options.word_timestamps:
-            seek, counts = self._time_words(found, place, audio_SD)
+            seek, counts = self._time_words(found, place, result.audio_features)
         if not counts:
             return seek, []
         for segment in found.segments:
@@ -188,20 +213,24 @@ class Transcription:
             segment.id = len(self.segments)
             self.segments.append(segment)
         self._context.add(found.segments)
-        if not self.options.condition_on_previous_text or result.temperature > BOLD:
+        is_context = self.options.condition_on_previous_text and self.options.in_order
+        if not is_context or result.temperature > BOLD:
             self._context.forget()
-        return seek, found.segments
+        return seek if self.options.in_order else place.seek + place.size, found.segments
 
-    def _decode(self, audio_SD: Tensor) -> DecodingResult:
-        """The text of the first temperature that gives a good one, or else of the last."""
+    def _decode(self, audio_ASD: Tensor) -> list[DecodingResult]:
+        """The texts of the first temperature that gives a good one, or else of the last."""
         given = self.options.temperature
         prompt = self._context.prompt()
+        results: dict[int, DecodingResult] = {}
+        waiting = list(range(audio_ASD.shape[0]))
         for temperature in [given] if isinstance(given, int | float) else given:
             options = DecodingOptions(**_for_temperature(self._decoding, temperature), prompt=prompt)
-            (result,) = decode_batch(self.model, audio_SD[None], options)
-            if not self._is_bad(result):
+            results.update(zip(waiting, decode_batch(self.model, audio_ASD[waiting], options), strict=True))
+            waiting = [window for window in waiting if self._is_bad(results[window])]
+            if not waiting:
                 break
-        return result
+        return [results[window] for window in range(audio_ASD.shape[0])]
 
     def _is_bad(self, result: DecodingResult) -> bool:
         options = self.options

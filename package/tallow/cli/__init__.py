@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import argparse
 import errno
+import importlib
 import os
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
 import tallow
-from tallow.cli import chat, convert, demo, embed, fill_mask, generate, info, inspect, transcribe
 from tallow.errors import TallowError
 
-COMMANDS = {
-    "generate": generate,
-    "chat": chat,
-    "embed": embed,
-    "fill-mask": fill_mask,
-    "transcribe": transcribe,
-    "convert": convert,
-    "inspect": inspect,
-    "info": info,
-    "demo": demo,
-}
+# Modules of this folder; only the one that is asked for is imported, and all of them for the list of commands.
+COMMANDS = ("generate", "chat", "embed", "fill-mask", "transcribe", "convert", "inspect", "info", "demo")
 
 BAD_INPUT = 2  # also argparse's
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -33,11 +25,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; the exit status is 0, 2 for bad input, 130 after Ctrl-C, or 141 when stdout has no reader."""
     if sys.stderr is None:  # `2>&-` closed it; print(file=None) would write to stdout
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until exit, as the stream it stands for
-    arguments = _parser().parse_args(argv)
+    argv = sys.argv[1:] if argv is None else argv
+    named = [command for command in argv[:1] if command in COMMANDS]
+    arguments = _parser(named or COMMANDS).parse_args(argv)
     try:
         if sys.stdout is None:  # `>&-` closed it
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "stdout")
-        status = COMMANDS[arguments.command].run(arguments)
+        status = _module(arguments.command).run(arguments)
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
@@ -61,11 +55,16 @@ def _settle_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser() -> argparse.ArgumentParser:
+def _module(command: str) -> ModuleType:
+    return importlib.import_module(f"tallow.cli.{command.replace('-', '_')}")
+
+
+def _parser(commands: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tallow", description=tallow.__doc__)
     parser.add_argument("--version", action="version", version=f"tallow {tallow.__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for name, module in COMMANDS.items():
+    for name in commands:
+        module = _module(name)
         summary, _, description = (module.__doc__ or "").partition("\n")
         summary = summary.split(": ", 1)[1].rstrip(".")
         subparser = subparsers.add_parser(

@@ -21,7 +21,7 @@ import tallow as tl
 from tallow import keras
 from tallow.data import CIFAR10, MNIST, DataLoader, FashionMNIST, Subset, TensorDataset
 from tallow.data.cifar import unpack
-from tallow.errors import DatasetError
+from tallow.errors import DatasetError, MissingPackageError
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (7, 28, 28), np.uint8)
@@ -444,5 +444,5 @@ def test_a_browser_cannot_download(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.native
 def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError, match=r"pip install 'tallow\[data\]'"):
+    with pytest.raises(MissingPackageError, match=r'pip install "tallow\[data\]"'):
         MNIST(tmp_path, download=True)

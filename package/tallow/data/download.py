@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tallow.errors import DatasetError
+from tallow.errors import DatasetError, MissingPackageError
 
 
 def fetch(urls: Sequence[str], path: str, md5: str | None) -> None:
@@ -53,4 +53,5 @@ def _downloader() -> tuple[Any, Any]:
         # Files that are compressed are wanted as they are.
         return pooch, pooch.HTTPDownloader(progressbar=True, headers={"Accept-Encoding": "identity"})
     except (ImportError, ValueError) as error:  # ValueError is pooch's where there is no tqdm
-        raise ImportError(f"download=True: {error}\n  mend: pip install 'tallow[data]'") from error
+        package = "pooch" if isinstance(error, ImportError) else "tqdm"
+        raise MissingPackageError(package, "download=True", "data") from error

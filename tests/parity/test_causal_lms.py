@@ -67,3 +67,21 @@ def test_gradients(models: tuple[Any, Any]) -> None:
     for name, parameter in model.named_parameters():
         theirs = expected[name].grad.numpy()
         np.testing.assert_allclose(parameter.grad.numpy(), theirs, atol=ATOL * max(1, abs(theirs).max()), err_msg=name)
+
+
+def test_phi3_reads_anew_where_a_text_becomes_long_or_short(tmp_path: Path) -> None:
+    reference = reference_model("phi3, a part of each head")
+    reference.save_pretrained(tmp_path)
+    model = AutoModel.from_pretrained(tmp_path)
+    (text,) = tokens(40, batch=1)
+    with torch.no_grad():
+        expected = [reference(torch.tensor([text[:length]])).logits[0, -1].numpy() for length in (24, 25, 40, 20)]
+    cache = model.new_cache(batch=2)
+    np.testing.assert_allclose(model.last_logits([text[5:29], text[:24]], cache)[1, 0], expected[0], atol=ATOL)
+    cache.select([1])
+    np.testing.assert_allclose(model.next_logits(text[24:25], cache), expected[1], atol=ATOL)
+    np.testing.assert_allclose(model.next_logits(text[25:], cache), expected[2], atol=ATOL)
+    cache = model.new_cache(sliding=False)
+    model.next_logits(text, cache)
+    cache.truncate(10)
+    np.testing.assert_allclose(model.next_logits(text[10:20], cache), expected[3], atol=ATOL)

@@ -5,11 +5,12 @@
     python scripts/bench.py llama --native --browser --run-c path/to/llama2.c/run.c
     python scripts/bench.py ops import data
     python scripts/bench.py training --workload mlp
+    python scripts/bench.py --gpu
     python scripts/bench.py whisper --native --browser --onnx FOLDER
 
 Places: --native (this interpreter, the default), --pyodide (Pyodide in Node), --browser (Pyodide in Chromium).
-Each claim is a module of scripts/bench/. Everything runs on one thread, and training natively on two as well. A
-benchmark is not a test: it judges nothing, it prints.
+Each claim is a module of scripts/bench/. Everything runs on one thread, and training natively on two as well. --gpu
+measures a GPU beside PyTorch on the same one. A benchmark is not a test: it judges nothing, it prints.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from bench import places, report  # noqa: E402 - the paths above come first
 MODULES = {
     "data": "data",
     "embeddings": "embeddings",
+    "generate": "generate",
     "import": "imports",
     "keras": "keras_fit",
     "llama": "llama",
@@ -46,6 +48,12 @@ STORIES_15M = {"dim": 288, "hidden": 768, "layers": 6, "heads": 6, "vocab": 3200
 
 def main() -> None:
     arguments = _parse()
+    if arguments.gpu:
+        from bench import gpu
+
+        gpu.main()
+    if not arguments.claim:
+        return
     chosen = [place for place in places.PLACES if getattr(arguments, place)] or ["native"]
     print(report.machine())
     for claim in arguments.claim:
@@ -60,8 +68,9 @@ def _parse() -> argparse.Namespace:
         description=summary, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "claim", nargs="+", choices=MODULES, metavar="claim", help=f"one or more of {', '.join(MODULES)}"
+        "claim", nargs="*", choices=[*MODULES, []], metavar="claim", help=f"one or more of {', '.join(MODULES)}"
     )
+    parser.add_argument("--gpu", action="store_true", help="the table of bench/gpu.py, on an NVIDIA GPU")
     for place, function in places.PLACES.items():
         parser.add_argument(f"--{place}", action="store_true", help=function.__doc__)
     parser.add_argument("--checkpoint", type=Path, action="append", default=[], help="llama: also measure this file")
@@ -71,7 +80,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=50, help="whisper: tokens of a text (default: %(default)s)")
     parser.add_argument("--workload", action="append", default=[], help="training: only this of bench/workloads.py")
     parser.add_argument("--repeats", type=int, default=5, help="how often each is measured (default: %(default)s)")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if not (arguments.claim or arguments.gpu):
+        parser.error("name a claim, or --gpu")
+    return arguments
 
 
 def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:

@@ -1,0 +1,231 @@
+"""What `bench.py --gpu` measures, written against PyTorch's API for `torch` and `tallow` alike.
+
+Every function takes the library, the device and the sizes, and returns `Work`: a step, and what it moves or computes.
+The values do not matter, so they are constants that no host has to draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Work(NamedTuple):
+    """`step` does it once. What a step takes at least: bytes to move, or operations; `tokens` it goes through."""
+
+    step: Callable[[], Any]
+    bytes: int = 0
+    flops: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """As the goals name them."""
+
+    matrix: int = 8192
+    rows: int = 16384
+    width: int = 8192
+    vocabulary: int = 32000
+    parameters: int = 2**27
+    attention: tuple[int, int, int, int] = (4, 32, 4096, 128)  # B, H, T, K
+    llama: tuple[int, int, int, int, int] = (32000, 4096, 11008, 32, 32)  # V, D, F, layers, H
+    context: int = 128
+    gpt: tuple[int, int, int, int] = (50257, 768, 12, 12)  # V, D, layers, H
+    batch: tuple[int, int] = (16, 1024)  # B, T
+
+
+TINY = Sizes(
+    matrix=8,
+    rows=4,
+    width=8,
+    vocabulary=16,
+    parameters=32,
+    attention=(1, 2, 8, 4),
+    llama=(16, 8, 12, 1, 2),
+    context=4,
+    gpt=(16, 8, 1, 2),
+    batch=(2, 4),
+)
+
+
+def copy(lib: Any, device: str, sizes: Sizes) -> Work:
+    x = lib.full((2 * sizes.parameters,), 1.0, device=device)
+    y = lib.empty_like(x)
+    return Work(lambda: y.copy_(x), bytes=2 * x.nbytes)
+
+
+def matmul(lib: Any, device: str, sizes: Sizes) -> Work:
+    n = sizes.matrix
+    a, b = (lib.full((n, n), value, device=device, dtype=lib.bfloat16) for value in (0.5, 0.25))
+    return Work(lambda: a @ b, flops=2 * n**3)
+
+
+def rms_norm(lib: Any, device: str, sizes: Sizes) -> Work:
+    x, weight = _rows(lib, device, sizes)
+    return _forward(lib, lambda: lib.nn.functional.rms_norm(x, (sizes.width,), weight, 1e-5), 2 * x.nbytes)
+
+
+def layer_norm(lib: Any, device: str, sizes: Sizes) -> Work:
+    x, weight = _rows(lib, device, sizes)
+    return _forward(lib, lambda: lib.nn.functional.layer_norm(x, (sizes.width,), weight, weight), 2 * x.nbytes)
+
+
+def softmax(lib: Any, device: str, sizes: Sizes) -> Work:
+    x, _ = _rows(lib, device, sizes)
+    return _forward(lib, lambda: lib.nn.functional.softmax(x, dim=-1), 2 * x.nbytes)
+
+
+def cross_entropy(lib: Any, device: str, sizes: Sizes) -> Work:
+    """Forward and back: the logits are read twice, their gradient is written."""
+    logits = lib.full((sizes.rows // 2, sizes.vocabulary), 0.5, device=device, dtype=lib.bfloat16).requires_grad_()
+    target = lib.zeros(sizes.rows // 2, device=device, dtype=lib.int64)
+
+    def step() -> None:
+        logits.grad = None
+        lib.nn.functional.cross_entropy(logits, target).backward()
+
+    return Work(step, bytes=3 * logits.nbytes)
+
+
+def adamw(lib: Any, device: str, sizes: Sizes) -> Work:
+    """Parameter, gradient and both moments are read, all but the gradient written."""
+    parameters = [lib.full((sizes.parameters // 16,), 1.0, device=device).requires_grad_() for _ in range(16)]
+    for each in parameters:
+        each.grad = lib.full(each.shape, 0.5, device=device)
+    optimizer = lib.optim.AdamW(parameters)
+    return Work(optimizer.step, bytes=7 * sum(each.nbytes for each in parameters))
+
+
+def attention(lib: Any, device: str, sizes: Sizes) -> Work:
+    q, k, v = _heads(lib, device, sizes)
+    B, H, T, K = sizes.attention
+    step = _forward(lib, lambda: lib.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), 0).step
+    return Work(step, flops=2 * B * H * T * T * K)
+
+
+def attention_backward(lib: Any, device: str, sizes: Sizes) -> Work:
+    """Forward and back: as a backward pass of its own cannot be measured in either library."""
+    q, k, v = (each.requires_grad_() for each in _heads(lib, device, sizes))
+    gradient = lib.full(q.shape, 0.1, device=device, dtype=q.dtype)
+    B, H, T, K = sizes.attention
+
+    def step() -> None:
+        q.grad = k.grad = v.grad = None
+        lib.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).backward(gradient)
+
+    return Work(step, flops=7 * B * H * T * T * K)
+
+
+def decode(lib: Any, device: str, sizes: Sizes) -> Work:
+    """A token of a Llama after `context` others: tallow's."""
+    from tallow.models.llama import Llama, LlamaConfig
+
+    V, D, F, layers, H = sizes.llama
+    config = LlamaConfig(
+        vocab_size=V,
+        hidden_size=D,
+        intermediate_size=F,
+        num_hidden_layers=layers,
+        num_attention_heads=H,
+        num_key_value_heads=H,
+    )
+    shapes = {name: each.shape for name, each in Llama(config, device="meta").state_dict().items()}
+    state = {name: lib.full(shape, 0.01, device=device, dtype=lib.bfloat16) for name, shape in shapes.items()}
+    model = Llama.assemble(config, state, device=device)
+    cache = model.new_cache(length=sizes.context + 1)
+    model.last_logits([[1] * sizes.context], cache)
+
+    def step() -> None:
+        model.next_logits([1], cache)
+        cache.truncate(sizes.context)
+
+    return Work(step, bytes=sum(each.nbytes for each in state.values()), tokens=1)
+
+
+def decode_transformers(lib: Any, device: str, sizes: Sizes) -> Work:
+    """The same by transformers, eager."""
+    from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
+
+    V, D, F, layers, H = sizes.llama
+    config = LlamaConfig(
+        vocab_size=V, hidden_size=D, intermediate_size=F, num_hidden_layers=layers, num_attention_heads=H
+    )
+    with lib.device("meta"):
+        model = LlamaForCausalLM(config).to(lib.bfloat16).eval()
+    model = model.to_empty(device=device)
+    with lib.no_grad():
+        for each in (*model.parameters(), *model.buffers()):
+            each.fill_(0.01)
+    cache, token = DynamicCache(), lib.ones(1, 1, dtype=lib.int64, device=device)
+    with lib.no_grad():
+        model(token.expand(1, sizes.context), past_key_values=cache)
+
+    def step() -> None:
+        with lib.no_grad():
+            model(token, past_key_values=cache).logits[0, -1].cpu()
+        cache.crop(-1)
+
+    return Work(step, tokens=1)
+
+
+def training(lib: Any, device: str, sizes: Sizes) -> Work:
+    """A step of a GPT, autocast to bfloat16, with AdamW."""
+    nn, F = lib.nn, lib.nn.functional
+    V, D, layers, H = sizes.gpt
+    B, T = sizes.batch
+
+    class Block(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(D), nn.LayerNorm(D)
+            self.qkv, self.out = nn.Linear(D, 3 * D), nn.Linear(D, D)
+            self.up, self.down = nn.Linear(D, 4 * D), nn.Linear(4 * D, D)
+
+        def forward(self, x: Any) -> Any:
+            q, k, v = (part.view(B, T, H, D // H).transpose(1, 2) for part in self.qkv(self.norm1(x)).split(D, dim=2))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(y.transpose(1, 2).reshape(B, T, D))
+            return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+    class Gpt(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.tokens, self.positions = nn.Embedding(V, D), nn.Embedding(T, D)
+            self.blocks = nn.Sequential(*(Block() for _ in range(layers)))
+            self.norm = nn.LayerNorm(D)
+
+        def forward(self, tokens: Any) -> Any:
+            x = self.blocks(self.tokens(tokens) + self.positions(lib.arange(T, device=device)))
+            return F.linear(self.norm(x), self.tokens.weight)
+
+    model = Gpt().to(device)
+    optimizer = lib.optim.AdamW(model.parameters(), lr=1e-4)
+    tokens = lib.arange(B * T, device=device).reshape(B, T) % V
+
+    def step() -> None:
+        optimizer.zero_grad()
+        with lib.autocast(device.partition(":")[0], dtype=lib.bfloat16):
+            loss = F.cross_entropy(model(tokens).view(B * T, V), tokens.view(B * T))
+        loss.backward()
+        optimizer.step()
+
+    return Work(step, tokens=B * T)
+
+
+def _rows(lib: Any, device: str, sizes: Sizes) -> tuple[Any, Any]:
+    x = lib.full((sizes.rows, sizes.width), 0.5, device=device, dtype=lib.bfloat16)
+    return x, lib.full((sizes.width,), 1.0, device=device, dtype=lib.bfloat16)
+
+
+def _heads(lib: Any, device: str, sizes: Sizes) -> list[Any]:
+    return [lib.full(sizes.attention, value, device=device, dtype=lib.bfloat16) for value in (0.1, 0.2, 0.3)]
+
+
+def _forward(lib: Any, fn: Callable[[], Any], moved: int) -> Work:
+    def step() -> None:
+        with lib.no_grad():
+            fn()
+
+    return Work(step, bytes=moved)

@@ -1,0 +1,109 @@
+"""The table of `bench.py --gpu`, on stand-ins of the GPU: every workload runs on both sides, and none is lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from bench import gpu
+from bench.gpu_workloads import TINY, Sizes, Work
+from support import cupy_like
+from support.places import ROOT
+
+import tallow as tl
+from tallow import devices
+
+
+class Event:
+    """A moment by the host's clock."""
+
+    def record(self) -> None:
+        self.at_ms = time.perf_counter() * 1e3
+
+    def synchronize(self) -> None:
+        pass
+
+    def elapsed_time(self, end: Event) -> float:
+        return end.at_ms - self.at_ms
+
+
+@pytest.fixture
+def ours(monkeypatch: pytest.MonkeyPatch) -> gpu.Side:
+    backend = cupy_like.Backend()
+    monkeypatch.setitem(devices._BY_TYPE, backend.type, backend)
+    monkeypatch.setitem(devices._BY_ARRAY, backend.array_type, backend)
+    monkeypatch.setattr("tallow.cuda.device_count", lambda: 1)
+    monkeypatch.setattr(gpu, "BUDGET_S", 0.0)
+    return gpu.Side(tl, "cuda", Event, lambda: None)
+
+
+@pytest.fixture
+def theirs() -> gpu.Side:
+    return gpu.Side(torch, "cpu", Event, lambda: None)
+
+
+def test_every_workload_runs_on_both_sides(ours: gpu.Side, theirs: gpu.Side) -> None:
+    rows, notes = gpu.measure_all(ours, theirs, TINY, gpu.LINES)
+    assert [row[""] for row in rows] == [line.name for line in gpu.LINES]
+    assert len(notes) == 1, notes  # the bandwidth; any other is of something that failed
+    for row, line in zip(rows, gpu.LINES, strict=True):
+        assert row["tallow, ms"] > 0
+        assert row["PyTorch, ms"] > 0
+        assert ("goal" in row["speed, PyTorch = 1"]) == (line.goal is not None)
+        assert ("goal" in row["of the bandwidth"]) == (line.share is not None)
+
+
+def test_what_fails_is_a_note_and_the_rest_goes_on(ours: gpu.Side) -> None:
+    def too_large(library: Any, device: str, sizes: Sizes) -> Work:
+        raise tl.OutOfMemoryError("CUDA out of memory: 5 bytes")
+
+    def quick(library: Any, device: str, sizes: Sizes) -> Work:
+        return Work(lambda: None, bytes=8)
+
+    lines = (gpu.Line("large", too_large, goal=2.0), gpu.Line("quick", quick, share=0.0))
+    rows, notes = gpu.measure_all(ours, None, TINY, lines)
+    assert notes[1:] == ["large: tallow: OutOfMemoryError: CUDA out of memory: 5 bytes"]
+    assert rows[0]["speed, PyTorch = 1"] == "?, goal 2"
+    assert rows[1]["of the bandwidth"].endswith("goal 0: met")
+    rows, notes = gpu.measure_all(ours, None, TINY, lines, limit_s=-1)
+    assert not rows
+    assert notes[1:] == ["large: no time left", "quick: no time left"]
+
+
+def test_ratios_of_known_times(ours: gpu.Side, theirs: gpu.Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tallow takes 2 ms for 3 GB, 4 TFLOP and 6 tokens, PyTorch 1 ms; a copy of a GB takes 1 ms."""
+    work = Work(lambda: None, bytes=3 * 10**9, flops=4 * 10**12, tokens=6)
+
+    def known(side: gpu.Side, make: Any, sizes: Sizes) -> gpu.Result:
+        if make is gpu.gpu_workloads.copy:
+            return gpu.Result(Work(lambda: None, bytes=10**9), 1.0)
+        return gpu.Result(work, 2.0 if side is ours else 1.0)
+
+    monkeypatch.setattr(gpu, "measure", known)
+    make: Any = SimpleNamespace()
+    (row,), notes = gpu.measure_all(ours, theirs, TINY, [gpu.Line("x", make, goal=0.6, share=0.85)])
+    assert notes == ["copying: 1,000 GB/s, read and written"]
+    assert row == {
+        "": "x",
+        "tallow, ms": 2.0,
+        "PyTorch, ms": 1.0,
+        "TFLOP/s": 2000.0,
+        "tokens/s": 3000.0,
+        "speed, PyTorch = 1": "0.50, goal 0.6: missed",
+        "of the bandwidth": "1.50, goal 0.85: met",
+    }
+
+
+@pytest.mark.skipif(tl.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu_it_says_what_is_missing() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "bench.py"), "--gpu"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("bench.py --gpu: device 'cuda' needs ")
+    assert "mend:" in done.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import random
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ import torch
 
 import tallow as tl
 from tallow.models import AutoModel, Whisper
+from tallow.models.whisper import WhisperConfig
+from tallow.models.whisper.alignment import published_heads
 from tallow.text.whisper import WhisperTokenizer
 
 transformers = pytest.importorskip("transformers")
@@ -68,7 +72,7 @@ def test_folder_of_transformers(n_mels: int, tmp_path: Path) -> None:
         np.testing.assert_allclose(model.logits(tl.cat(parts, 1)).numpy(), expected, atol=ATOL)
 
 
-def test_file_of_openai(tmp_path: Path) -> None:
+def test_file_of_openai(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     dims = openai.model.ModelDimensions(80, 30, 32, 2, 2, 51865, 40, 32, 4, 3)
     reference = openai.model.Whisper(dims).eval()
@@ -83,6 +87,8 @@ def test_file_of_openai(tmp_path: Path) -> None:
     with tl.no_grad():
         np.testing.assert_allclose(model(tl.tensor(mel), tl.tensor(tokens)).numpy(), expected, atol=ATOL)
     assert model.alignment_heads == tuple(map(tuple, reference.alignment_heads.indices().T.tolist()))
+    monkeypatch.setattr("tallow.models.whisper.model.published_heads", lambda config: ((config.decoder_layers, 0),))
+    assert Whisper.from_pretrained(tmp_path / "tiny.pt").alignment_heads == ((3, 0),)
 
 
 @pytest.mark.parametrize(
@@ -116,3 +122,30 @@ def test_tokenizer(file: str, languages: int, vocab_size: int, data_dir: Path) -
             assert tuple(ours.split_to_words(part, "de")) == theirs.split_to_word_tokens(part)
             if many:
                 assert tuple(ours.split_to_words(part, "ja")) == theirs.split_tokens_on_unicode(part)
+
+
+@pytest.mark.parametrize("name", ["tiny", "tiny.en", "base", "base.en", "small", "medium.en", "large-v3", "turbo"])
+def test_heads_that_times_of_words_are_read_off(name: str) -> None:
+    """Of OpenAI's masks, which only its own downloads get."""
+    layers, heads, width = {
+        "tiny": (4, 6, 384),
+        "base": (6, 8, 512),
+        "smal": (12, 12, 768),
+        "medi": (24, 16, 1024),
+        "larg": (32, 20, 1280),
+        "turb": (4, 20, 1280),
+    }[name[:4]]
+    sizes = {"encoder_layers": 32 if name == "turbo" else layers, "decoder_layers": layers, "d_model": width}
+    sizes |= {"encoder_attention_heads": heads, "decoder_attention_heads": heads}
+    vocab_size = 51864 if name.endswith(".en") else 51866 if name in ("large-v3", "turbo") else 51865
+    config = WhisperConfig(**SIZES | sizes | {"vocab_size": vocab_size, "num_mel_bins": 80})
+    mask = np.frombuffer(gzip.decompress(base64.b85decode(openai._ALIGNMENT_HEADS[name])), bool)
+    expected = [tuple(pair) for pair in np.argwhere(mask.reshape(layers, heads)).tolist()]
+    assert list(published_heads(config) or ()) == expected
+
+
+def test_heads_of_other_models() -> None:
+    config = WhisperConfig(**SIZES | {"num_mel_bins": 80})
+    assert published_heads(config) is None
+    large = {"encoder_layers": 32, "decoder_layers": 32, "d_model": 1280}  # v1 or v2
+    assert published_heads(WhisperConfig(**SIZES | large | {"num_mel_bins": 80})) is None

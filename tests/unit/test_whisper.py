@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import tallow as tl
 from tallow.errors import ArgumentError, CheckpointError, ShapeError, TokenizerError
 from tallow.models import Whisper, WhisperConfig
 from tallow.models.whisper.model import sinusoids
+from tallow.models.whisper.steps import Steps, is_plain
 
 TEXT_TOKENS = 260
 CONFIG = WhisperConfig(
@@ -120,6 +122,46 @@ def test_rows_that_hear_the_same_sound(model: Whisper, mel: tl.Tensor) -> None:
         got = model(mel, tokens).numpy()  # two rows of each sound
         expected = model(mel[[0, 0, 1, 1]], tokens).numpy()
     np.testing.assert_allclose(got, expected, atol=ATOL)
+
+
+@pytest.mark.parametrize("way", ["float32", "float16", "hooked"])
+def test_steps_of_rows_that_part(way: str, model: Whisper, mel: tl.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beams and samples: the kernel, or the layers where somebody looks at them, and all tokens at once."""
+    monkeypatch.setattr("tallow.nn.cache.FIRST_ROOM", 3)  # grows on the way
+    seen: list[Any] = []
+    with tl.no_grad():
+        own = Whisper(CONFIG).eval()
+        own.load_state_dict(model.state_dict())
+        if way == "float16":
+            own.to(tl.float16)
+            model = Whisper(CONFIG).eval()
+            model.load_state_dict(own.state_dict())  # the same weights, but nothing is rounded between the layers
+        if way == "hooked":
+            own.decoder.layers[1].fc1.register_forward_hook(lambda *_: seen.append(1))
+        steps = Steps(own, own.encoder(mel))
+        rows = TOKENS.tolist()
+        start = steps.start(rows, [1, -1])
+        steps.fan_out(2)
+        rows = [[*row, token] for row in rows for token in (4, 8)]
+        first = steps.go_on(rows)
+        steps.select([1, 0, 3, 3])
+        rows = [[*rows[source], token] for source, token in zip([1, 0, 3, 3], [5, 6, 7, 8], strict=True)]
+        second = steps.go_on(rows)
+        expected = model(mel, tl.tensor(rows)).numpy()
+    atol = 3e-2 if way == "float16" else ATOL
+    np.testing.assert_allclose(start, expected[[0, 2]][:, [1, 4]], atol=atol)
+    np.testing.assert_allclose(first[[1, 0, 3, 3]], expected[:, 5], atol=atol)
+    np.testing.assert_allclose(second, expected[:, 6], atol=atol)
+    assert bool(seen) == (way == "hooked")
+
+
+def test_what_the_kernel_does_not_know_goes_through_the_layers(model: Whisper) -> None:
+    assert is_plain(model)
+    assert not is_plain(Whisper(replace(CONFIG, activation_function="relu")).eval())
+    assert not is_plain(Whisper(CONFIG, dtype=tl.float64).eval())
+    dropping = Whisper(replace(CONFIG, dropout=0.1))
+    assert not is_plain(dropping.train())
+    assert is_plain(dropping.eval())
 
 
 def test_scores_are_of_every_layer_and_head(model: Whisper, mel: tl.Tensor) -> None:

@@ -25,6 +25,7 @@ from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries
 from tallow.models.pretrained import PretrainedModel, check_length
 from tallow.models.whisper import checkpoint
+from tallow.models.whisper.alignment import published_heads
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
@@ -334,6 +335,8 @@ class Whisper(PretrainedModel):
         model.folder = path.parent
         if tokenizer is not None:
             model.tokenizer = tokenizer
+        if (heads := published_heads(model.config)) is not None:
+            model.alignment_heads = heads
         return model
 
     def forward(self, mel_AMT: Tensor, tokens_BT: Tensor) -> Tensor:
@@ -385,8 +388,9 @@ class Whisper(PretrainedModel):
 
     @cached_property
     def alignment_heads(self) -> tuple[tuple[int, int], ...]:
-        """The heads of the decoder, as (layer, head), that look at the sound where the next word is; those that
-        `generation_config.json` names, or else all of the upper half."""
+        """The heads of the decoder, as (layer, head), that look at the sound where the next word is: those that
+        `generation_config.json` names; of a single file of the size of OpenAI's, theirs; or else all of the upper half.
+        """
         path = self.folder / GENERATION if self.folder is not None else None
         named = read_entries(path).get("alignment_heads") if path is not None and path.exists() else None
         layers, heads = self.config.decoder_layers, self.config.decoder_attention_heads

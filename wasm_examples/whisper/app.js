@@ -91,7 +91,7 @@ class Listener {
         problems.show(error, { label: "Try again", action: () => location.reload() });
       },
     );
-    this.load("the built-in model", async () => ({}), PACKAGED);
+    this.load("Built-in model", async () => ({}), PACKAGED);
   }
 
   // --------------------------------------------------------------------------------------------------------- models
@@ -123,7 +123,7 @@ class Listener {
     const single = [...files.values()].filter(({ name }) => SINGLE.test(name));
     if ([...files.keys()].some((path) => path.split("/").pop() === HEADS.config) || single.length !== 1) {
       const [first = ""] = files.keys();
-      return this.#loadFolder({ name: first.includes("/") ? first.split("/")[0] : "the model", place: folder(files) });
+      return this.#loadFolder({ name: first.includes("/") ? first.split("/")[0] : "Chosen files", place: folder(files) });
     }
     const sources = Object.fromEntries([...files.values()].filter(({ name }) => OF_MODEL.test(name)).map((file) => [file.name, { file }]));
     this.load(single[0].name, async () => sources);
@@ -414,7 +414,7 @@ function showRecording(on) {
 
 /** @param {string} text */
 function say(text) {
-  page.status.textContent = text;
+  if (page.status.textContent !== text) page.status.textContent = text; // else it would be read out time and again
 }
 
 /** @param {Listener} listener */
@@ -467,7 +467,7 @@ function listen(listener) {
     button.addEventListener("click", () => listener.save(kind));
   }
   page.model.onchange = () => {
-    if (page.model.value === PACKAGED) listener.load("the built-in model", async () => ({}), PACKAGED);
+    if (page.model.value === PACKAGED) listener.load("Built-in model", async () => ({}), PACKAGED);
     else listener.loadWritten(page.model.value);
   };
   page.modelForm.onsubmit = (event) => {

@@ -68,6 +68,7 @@ LATE = {
     ("tallow.kernels.library", "tallow.kernels.bindings"): "the bindings look up functions in the library just loaded",
     ("tallow.data.dataloader", "tallow.data.processes"): "only where there are workers; a browser has no processes",
     ("tallow.data.dataloader", "multiprocessing"): "only where there are workers",
+    ("tallow.distributed.mpi", "tallow.distributed.mpich"): "only where mpi4py finds none; slow to import",
     ("tallow.cli.chat", "readline"): "not every Python has it, and importing it writes to some terminals",
 }
 

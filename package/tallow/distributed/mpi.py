@@ -13,7 +13,6 @@ it waits for is gone:
 from __future__ import annotations
 
 import atexit
-import importlib.metadata
 import os
 import sys
 import time
@@ -61,21 +60,14 @@ def _load() -> Any:
     except ModuleNotFoundError as error:
         raise MissingPackageError("mpi4py", "a process group", "mpi") from error
     except (ImportError, RuntimeError) as error:
+        from tallow.distributed.mpich import file_of_mpich
+
         library = file_of_mpich("libmpi.so.12", "libmpi.12.dylib")  # mpi4py looks beside the interpreter only
         if library is None or "MPI4PY_LIBMPI" in os.environ:
             raise DeviceError(f"mpi4py finds no MPI library: {error}", mend="pip install 'tallow[mpi]'") from error
         os.environ["MPI4PY_LIBMPI"] = library
         import mpi4py.MPI as MPI
     return MPI
-
-
-def file_of_mpich(*names: str) -> str | None:
-    """The path of a file of the package mpich, wherever that is installed."""
-    try:
-        files = importlib.metadata.files("mpich") or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    return next((os.path.realpath(file.locate()) for file in files if file.name in names), None)
 
 
 class World:

@@ -14,7 +14,8 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from tallow.distributed.mpi import file_of_mpich, world
+from tallow.distributed.mpi import world
+from tallow.distributed.mpich import file_of_mpich
 from tallow.errors import MissingPackageError
 
 MEMBER = "TALLOW_DISTRIBUTED_MEMBER"  # set where mpiexec has started the process

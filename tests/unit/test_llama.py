@@ -275,6 +275,10 @@ def test_rotary_scalings() -> None:
         frequencies(128, 1e4, {"rope_type": "axial"})
     with pytest.raises(ArgumentError, match="lacks 'original_max_position_embeddings'"):
         frequencies(128, 1e4, llama3)
+    with pytest.raises(ArgumentError, match=r"base=1\.0 and head_dim=128: .*division"):
+        frequencies(128, 1.0, {"rope_type": "yarn", "factor": 2.0}, 64)
+    with pytest.raises(ArgumentError, match="a list of 64 positive numbers"):
+        frequencies(128, 1e4, {"type": "longrope", "short_factor": [1.0] * 64, "long_factor": [1.0] * 63}, 64)
     with pytest.raises(ArgumentError, match="even head width"):
         RotaryEmbedding(7)
 

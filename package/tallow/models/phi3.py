@@ -32,8 +32,8 @@ class Phi3Config(LlamaConfig):
 
     Attributes:
         partial_rotary_factor: the part of each head that is turned by its position.
-        original_max_position_embeddings: of the texts before training went on with longer ones; `rope_scaling` of type
-            "longrope" tells short texts from long ones by it, whatever its own entry says.
+        original_max_position_embeddings: of the texts before training went on with longer ones. `rope_scaling` of type
+            "longrope" tells short texts from long ones by an entry of this name; in a file this one takes its place.
     """
 
     max_position_embeddings: int = 4096

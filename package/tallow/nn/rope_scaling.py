@@ -52,13 +52,16 @@ def frequencies(
     kind, given = _checked(scaling or {}, head_dim)
     plain = base ** (-np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     call = Call(plain, base, given, _original(kind, given, context), length)
-    return SCALINGS[kind].scale(call).astype(np.float32)
+    try:
+        return SCALINGS[kind].scale(call).astype(np.float32)
+    except ArithmeticError as error:
+        raise ArgumentError(f"rope_scaling={dict(scaling or {})!r} with {base=} and {head_dim=}: {error}") from error
 
 
 def amplitude(scaling: Scaling | None, context: int | None = None) -> float:
     """What cosines and sines are multiplied by: 1, or for "yarn" and "longrope" the attention factor, given or derived.
 
-    Source:  arXiv:2309.00071, eq. 22; arXiv:2402.13753, appendix; `mscale` as in transformers
+    Source:  "yarn": arXiv:2309.00071, section 3.4; "longrope" and `mscale`: `modeling_rope_utils.py` of transformers
     """
     scaling = {name: value for name, value in (scaling or {}).items() if value is not None}
     kind = _kind(scaling)
@@ -68,7 +71,7 @@ def amplitude(scaling: Scaling | None, context: int | None = None) -> float:
         return float(scaling["attention_factor"])
     original = _original(kind, scaling, context)
     factor = scaling.get("factor") or (context or original) / original
-    if factor <= 1:
+    if min(factor, original) <= 1:
         return 1.0
     if kind == "longrope":
         return math.sqrt(1 + math.log(factor) / math.log(original))

@@ -140,6 +140,19 @@ def cast(array: Array, to: dtype) -> Array:
         return array.astype(to.storage)
     if not array.ndim:
         return cast(array.reshape(1), to).reshape(())
+    if array.size <= ROUNDED_AT_ONCE:
+        return _round_to_bfloat16(array)
+    flat = array.reshape(-1)
+    rounded = np.empty_like(flat, np.uint16)  # NumPy's or CuPy's, as the array is
+    for start in range(0, flat.size, ROUNDED_AT_ONCE):
+        rounded[start : start + ROUNDED_AT_ONCE] = _round_to_bfloat16(flat[start : start + ROUNDED_AT_ONCE])
+    return rounded.reshape(array.shape)
+
+
+ROUNDED_AT_ONCE = 2**16  # elements: what stands beside a large array while it is rounded stays small, and in a cache
+
+
+def _round_to_bfloat16(array: Array) -> Array:
     bits = array.astype(np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     is_nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)

@@ -99,3 +99,11 @@ def test_bfloat16_rounds_to_nearest_even() -> None:
     x = tl.tensor([1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-16, float("nan")]).bfloat16().float()
     assert x[:3].tolist() == [1, 1 + 2**-6, 1 + 2**-7]
     assert x[3].item() != x[3].item()
+
+
+def test_large_arrays_round_to_bfloat16_in_parts_as_small_ones_do() -> None:
+    x = np.linspace(-3, 3, 3 * 50_001, dtype=np.float32).reshape(3, -1)
+    for array in (x, x[:, ::-1], x[:, ::2]):  # whose rows are small enough to go at once
+        whole = tl.tensor(array).bfloat16().float().numpy()
+        rows = [tl.tensor(row).bfloat16().float().numpy() for row in array]
+        np.testing.assert_array_equal(whole, np.stack(rows))

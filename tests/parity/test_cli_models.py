@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,29 @@ def test_fill_mask_without_a_mask(masked: Path, capsys: pytest.CaptureFixture[st
 def test_fill_mask_by_another_model(minilm: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fill-mask", "--model", str(minilm), "the sky is [MASK] ."]) == 2
     assert "of BertModel, not a masked language model" in capsys.readouterr().err
+
+
+def test_embed_by_a_model_without_a_pooler(masked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As models of masked words are saved; the vectors do not take it."""
+    assert main(["embed", "--model", str(masked), "the sky is blue"]) == 0
+    vector = json.loads(capsys.readouterr().out)["vector"]
+    tokens = transformers.AutoTokenizer.from_pretrained(masked)("the sky is blue", return_tensors="pt")
+    model = transformers.AutoModel.from_pretrained(masked, add_pooling_layer=False).eval()
+    with torch.no_grad():
+        expected = model(**tokens).last_hidden_state[0].mean(0)
+    np.testing.assert_allclose(vector, expected.numpy(), atol=1e-5)
+    assert main(["embed", "--model", str(masked), "--batch-size", "0", "x"]) == 2
+    assert "--batch-size 0; pass 1 or more" in capsys.readouterr().err
+
+
+def test_fill_mask_by_a_tokenizer_without_a_mask(
+    masked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "maskless"
+    shutil.copytree(masked, folder)
+    (folder / "tokenizer_config.json").write_text("{}")
+    assert main(["fill-mask", "--model", str(folder), "the sky is [MASK] ."]) == 2
+    assert "has no mask" in capsys.readouterr().err
 
 
 def test_a_model_that_is_nowhere(capsys: pytest.CaptureFixture[str]) -> None:

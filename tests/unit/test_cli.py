@@ -118,6 +118,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], *says: str) -> None:
         (["--seed", "x"], "invalid int value"),
         (["--dtype", "float8"], "invalid choice"),
         (["--device", "gpu"], "no device of type 'gpu'; use one of"),
+        (["--device", "meta"], "'meta' computes nothing; expected cpu, cuda"),
         (["--model", "no-such-file.bin"], "no-such-file.bin: No such file or directory"),
         (["--tokenizer", "no-such-file.bin"], "no-such-file.bin: No such file or directory"),
         (["--prompt", "word " * 600], "tokens, the model's context holds 512; shorten the prompt"),

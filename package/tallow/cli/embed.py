@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 
+from tallow.cli.device import add_device_option
 from tallow.errors import ArgumentError
 from tallow.io.atomic import atomic_write
 from tallow.models.sentence import SentenceEncoder
@@ -28,13 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE.npy", help="write the vectors here, in place of JSON to stdout")
     parser.add_argument("--normalize", action="store_true", help="to length 1, also where the model does not")
     parser.add_argument("--batch-size", type=int, default=32, metavar="N", help="texts at once (default: %(default)s)")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ... (default: %(default)s)")
+    add_device_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Raises: TallowError, OSError"""
     if arguments.output and not arguments.output.endswith(".npy"):
         raise ArgumentError(f"--output {arguments.output}", mend="name a file that ends in .npy")
+    if arguments.batch_size < 1:
+        raise ArgumentError(f"--batch-size {arguments.batch_size}", mend="pass 1 or more")
     encoder = SentenceEncoder.from_pretrained(arguments.model, device=arguments.device)
     texts = arguments.texts or [line.rstrip("\n") for line in sys.stdin]
     vectors = encoder.encode(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 
 from tallow.autograd.modes import no_grad
+from tallow.cli.device import add_device_option
 from tallow.creation import tensor
 from tallow.errors import ArgumentError
 from tallow.hub import local_folder
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--top-k", type=int, default=5, metavar="K", help="guesses for each mask (default: %(default)s)"
     )
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ... (default: %(default)s)")
+    add_device_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,8 +39,15 @@ def run(arguments: argparse.Namespace) -> int:
     folder = local_folder(arguments.model)
     model = AutoModel.from_pretrained(folder, device=arguments.device)
     tokenizer = Tokenizer.from_pretrained(folder)
-    if not isinstance(model, MODELS) or tokenizer.mask_token_id is None:
-        raise ArgumentError(f"{folder} is of {type(model).__name__}, not a masked language model")
+    if not isinstance(model, MODELS):
+        raise ArgumentError(
+            f"{arguments.model} is of {type(model).__name__}, not a masked language model",
+            mend="take one that is trained to guess words, such as google-bert/bert-base-uncased",
+        )
+    if tokenizer.mask_token_id is None:
+        raise ArgumentError(
+            f"the tokenizer of {arguments.model} has no mask", mend="take the one that the model was trained with"
+        )
     if not 1 <= arguments.top_k <= model.config.vocab_size:
         raise ArgumentError(f"--top-k {arguments.top_k}", mend=f"1 to {model.config.vocab_size}")
     text = arguments.text.replace(MASK, tokenizer.decode([tokenizer.mask_token_id], skip_special_tokens=False).strip())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow import dtypes
+from tallow.cli.device import add_device_option
 from tallow.errors import ArgumentError
 from tallow.generation import Sampler
 from tallow.hub import local_model
@@ -39,7 +40,7 @@ def add_loading_options(group: argparse._ArgumentGroup) -> None:
         choices=DTYPES,
         help="keep the weights in this; sixteen bits save memory (default: as in --model, else float32)",
     )
-    group.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ... (default: %(default)s)")
+    add_device_option(group)
 
 
 def add_sampling_options(parser: argparse.ArgumentParser, *, temperature: float, top_p: float) -> None:

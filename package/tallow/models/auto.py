@@ -97,4 +97,4 @@ def model_class(folder: str | Path) -> type[PretrainedModel]:
         if name in ARCHITECTURES:
             return getattr(models, ARCHITECTURES[name])
     kind = ", ".join(map(str, named)) or repr(entries.get("model_type"))
-    raise CheckpointError(f"{path} is of {kind}, which tallow does not have", mend=f"it has {', '.join(ARCHITECTURES)}")
+    raise CheckpointError(f"{path} is of {kind}, which tallow does not have", mend=f"it has {', '.join(MODEL_TYPES)}")

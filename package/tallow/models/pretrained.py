@@ -86,14 +86,17 @@ class PretrainedModel(Module):
         dtype: Any = None,
         device: Any = "cpu",
         source: str = "state dict",
+        **parts: bool,
     ) -> Self:
         """A model made of the state's own arrays; they are converted and moved only where they have to be.
 
-        Args:  source: where the state comes from, for error messages
+        Args:
+            source: where the state comes from, for error messages.
+            parts: of the model that may be left out, as its class takes them.
 
         Raises:  CheckpointError
         """
-        model = cls(config, device="meta")  # type: ignore[call-arg]  # a subclass's
+        model = cls(config, device="meta", **parts)  # type: ignore[call-arg]  # a subclass's
         own = model.state_dict(keep_vars=True)
         model.load_state_dict(model._adapt(state, own), assign=True, source=source)
         return model.to(device, dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()

@@ -23,6 +23,7 @@ from tallow.autograd.modes import no_grad
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.hub import local_folder
 from tallow.io.model_folder import load_folder
+from tallow.models.bert import BertModel
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.roberta import RobertaConfig
 from tallow.models.sentence_folder import TEXT_CONFIG, encoder_class, modules_of
@@ -239,9 +240,10 @@ class SentenceEncoder:
         config = kind.config_class.from_json(transformer / CONFIG)
         tokenizer = Tokenizer.from_pretrained(transformer)
         texts = read_entries(transformer / TEXT_CONFIG) if (transformer / TEXT_CONFIG).exists() else {}
+        unused = {"add_pooling_layer": False} if issubclass(kind, BertModel) else {}  # many checkpoints do not have it
         return cls(
             tokenizer,
-            kind.assemble(config, load(transformer), dtype, device, str(transformer)),
+            kind.assemble(config, load(transformer), dtype, device, str(transformer), **unused),
             pooling,
             heads,
             max_length=_max_length(texts.get("max_seq_length"), tokenizer, config),

@@ -18,8 +18,8 @@ CARD = """\
 # spoken
 
 A speech model of {parameters:,} parameters that writes down English digits, numbers to 999, colours, directions, days,
-months, and short commands made of them, with the times at which they are said. tallow trained it, with its own
-autograd and its own AdamW, in {minutes:.0f} minutes on {device}.
+months, and short commands made of them, and when they are said, to a tenth of a second. tallow trained it, with its
+own autograd and its own AdamW, in {minutes:.0f} minutes on {device}.
 
 ```python
 from tallow.models import spoken

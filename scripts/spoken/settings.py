@@ -39,7 +39,7 @@ class Settings:
     initializer_range: float = 0.06
 
     steps: int = 3000
-    full_share: float = 0.15
+    full_share: float = 0.3
     batch_size: int = 32
     pool: int = 8
     spoken_weight: float = 1.0

@@ -39,7 +39,7 @@ ROUNDING = 1e-6
 
 COUNT_SHARES = (0.55, 0.22, 0.08, 0.15)  # how many rows have one phrase, two, ...; four seldom fit, so they are cut off
 # How many rows are silent, begin with a long silence, begin within a phrase, and have something before them.
-SILENT_SHARE, LATE_SHARE, LATER_START_SHARE, PROMPT_SHARE = 0.05, 0.12, 0.1, 0.3
+SILENT_SHARE, LATE_SHARE, LATER_START_SHARE, PROMPT_SHARE, FULL_PROMPT_SHARE = 0.05, 0.12, 0.1, 0.3, 0.5
 
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
@@ -106,11 +106,11 @@ class Windows:
         self._pool: tuple[int, list[list[Plan]]] = (-1, [])
 
     def batch(self, number: int, *, full: bool) -> Batch:
-        """Args:  full: the rows are as long as those of inference, not as the longest sound"""
+        """Args:  full: the rows are as in inference: as long, not as the longest sound, and more often after others"""
         pool, place = divmod(number, self._settings.pool)
         if self._pool[0] != pool:
             self._pool = (pool, self._plan_pool(pool))
-        rows = [self.render(plan) for plan in self._pool[1][place]]
+        rows = [self.render(plan, full=full) for plan in self._pool[1][place]]
         frames = 2 * self._settings.positions if full else max(row.mel.shape[1] for row in rows)
         return stack(rows, frames + frames % 2)
 
@@ -135,10 +135,11 @@ class Windows:
         length = sum(self._clips.lengths[i] for i in clips) / speed + sum(gaps_s) * SAMPLE_RATE_HZ
         return Plan(clips, gaps_s, skipped, speed, min(int(length), self._limit), seed)
 
-    def render(self, plan: Plan) -> Row:
+    def render(self, plan: Plan, *, full: bool = True) -> Row:
         rng = np.random.default_rng(plan.seed)
         with_times = rng.random() < 0.5
-        prompt = self._prompt(rng, with_times) if rng.random() < PROMPT_SHARE else []
+        share = FULL_PROMPT_SHARE if full else PROMPT_SHARE
+        prompt = self._prompt(rng, with_times, full) if rng.random() < share else []
         if not plan.clips:
             return self._silent_row(plan, rng, prompt, with_times)
         samples, placed = self._place(plan, rng)
@@ -202,13 +203,15 @@ class Windows:
                 text.append(begin)
         return text if with_times else heard
 
-    def _prompt(self, rng: Rng, with_times: bool) -> list[int]:
-        """Something that was said before, and tells nothing."""
+    def _prompt(self, rng: Rng, with_times: bool, full: bool) -> list[int]:
+        """Something that was said before, and tells nothing.  Args: full: with pauses in between"""
         placed = [self._clips[int(i)] for i in rng.integers(len(self._clips), size=rng.integers(1, 4))]
-        tokens = []
+        tokens: list[int] = []
         for clip in placed:
             text = self._tokenizer.encode("".join(f" {word}" for word in clip.words))
-            tokens += [self._time(0), *text, self._time(len(clip.samples), later=True)] if with_times else text
+            length = len(clip.samples)
+            at = int(rng.uniform(0, max(self._limit - length, 1))) if full else 0
+            tokens += [self._time(at), *text, self._time(at + length, later=True)] if with_times else text
         return [self._tokenizer.sot_prev, *tokens[-(self._settings.context // 2 - 1) :]]
 
     def _time(self, sample: float, *, later: bool = False) -> int:

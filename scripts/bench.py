@@ -38,6 +38,7 @@ MODULES = {
     "import": "imports",
     "keras": "keras_fit",
     "llama": "llama",
+    "loading": "loading",
     "matmul": "matmul",
     "ops": "ops",
     "training": "training",

@@ -1,4 +1,4 @@
-"""Loading a safetensors file of 1 GB, its pages in memory already, as NumPy's arrays: tallow and the package safetensors.
+"""Loading a safetensors file of 1 GB, its pages in memory already, to NumPy arrays: tallow and the package safetensors.
 
 Claims: with every weight read once at most 1.2 times the time of `safetensors.numpy.load_file`; untouched, less.
 """

@@ -36,6 +36,9 @@ LOOK_S = 0.05  # how often to look whether somebody has gone
 GRACE_S = 2.0  # how long what somebody sent before going may still be under way
 GOODBYE = 1  # the tag of the message that says so
 
+# To a process that may be what this one waits for.
+give_way = os.sched_yield if hasattr(os, "sched_yield") else lambda: time.sleep(0)
+
 # The names of MPI's operations.
 OPERATIONS = {op: op.name for op in ReduceOp} | {ReduceOp.AVG: "SUM", ReduceOp.PRODUCT: "PROD"}
 # And those on truth values, which travel as bytes of 0 and 1.
@@ -158,7 +161,7 @@ class MpiWork(Work):
         while not self._poll():
             now = time.monotonic()
             if now - start < BUSY_S:
-                os.sched_yield()  # to a process that may be what this one waits for
+                give_way()
                 continue
             time.sleep(NAP_S)
             if now < look_at:

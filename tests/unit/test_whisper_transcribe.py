@@ -31,6 +31,7 @@ from tallow.models.whisper import (
     transcribe,
 )
 from tallow.models.whisper.rules import SuppressTokens, TimestampRules
+from tallow.models.whisper.search import largest
 from tallow.models.whisper.segments import Place, split
 from tallow.models.whisper.timing import Aligned, median_filter, merge_marks, time_warp
 from tallow.models.whisper.writers import WRITERS, timestamp
@@ -309,6 +310,15 @@ def test_only_bad_windows_are_decoded_again(model: Whisper, monkeypatch: pytest.
     assert sizes == [3, 1]
     assert {segment.temperature for segment in segments} == {0.0, 0.5}
     assert all((segment.temperature == 0.5) == (segment.seek == 200) for segment in segments)
+
+
+@pytest.mark.parametrize("size", [7, 300, 3000])
+def test_the_largest_are_in_order(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for values in (rng.standard_normal(size), rng.integers(0, 9, size), np.full(size, -np.inf)):
+        x = values.astype(np.float32)
+        x[rng.integers(0, size, size // 2)] = -np.inf
+        np.testing.assert_array_equal(largest(x, 6), np.argsort(-x, kind="stable")[:6])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tallow.models.whisper.search import Floats, Rows, log_softmax
+from tallow.models.whisper.search import Floats, Rows
 from tallow.text.whisper import SECONDS_PER_TIMESTAMP, WhisperTokenizer
 
 NON_SPEECH = -1  # among the tokens to suppress, stands for the tokenizer's `non_speech_tokens`
@@ -46,7 +46,7 @@ class SuppressTokens:
         }
         if NON_SPEECH in suppressed:
             never.update(t.non_speech_tokens)
-        self.suppressed = sorted(never)
+        self.suppressed = np.array(sorted(never))
 
     def __call__(self, logits_BV: Floats, rows: Rows) -> None:
         logits_BV[:, self.suppressed] = -np.inf
@@ -70,9 +70,8 @@ class TimestampRules:
             logits_BV[:, : self.first_time] = -np.inf
             if self.latest_first is not None:
                 logits_BV[:, self.latest_first + 1 :] = -np.inf
-        logprobs = log_softmax(logits_BV)
-        times = np.logaddexp.reduce(logprobs[:, self.first_time :], axis=-1)
-        logits_BV[times > logprobs[:, : self.first_time].max(axis=-1), : self.first_time] = -np.inf
+        times = np.logaddexp.reduce(logits_BV[:, self.first_time :], axis=-1)  # probabilities, but for one factor
+        logits_BV[times > logits_BV[:, : self.first_time].max(axis=-1), : self.first_time] = -np.inf
 
     def _keep_order(self, logits_V: Floats, text: list[int]) -> None:
         last_is_time = bool(text) and text[-1] >= self.first_time

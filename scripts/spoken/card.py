@@ -45,7 +45,9 @@ It knows {words} words, and whatever it hears, it writes some of these:
 All that it has heard was said by eSpeak NG's synthetic voices. They are alike, so people, microphones and rooms of
 other kinds are understood less well, or not at all; other words, other languages and music become words that were not
 said. For all of these take a real Whisper: `--model openai/whisper-tiny` and larger ones. It hears {window:g} seconds
-at once; longer sounds are heard piece by piece, so a phrase of more than that is cut in two.
+at once; longer sounds are heard piece by piece, so a phrase of more than that is cut in two, and one that begins in the
+last instant of a piece may lose its first word. What was said before tells nothing of what follows: pass
+`condition_on_previous_text=False` for long sounds, as `tallow transcribe` does.
 
 ## Sizes
 

@@ -170,7 +170,8 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     return {name: getattr(arguments, name) for name in names} | {
         "temperature": (temperature, *(t for t in FALLBACKS if t > temperature)),
-        "condition_on_previous_text": not arguments.no_context,
+        # What the model that comes with tallow knows are commands, which tell nothing of each other.
+        "condition_on_previous_text": arguments.model is not None and not arguments.no_context,
         "clip_timestamps": arguments.clip,
     }
 

@@ -20,6 +20,8 @@ def load(dtype: Any = None, device: Any = "cpu") -> Whisper:
 
     Args:  dtype: float32 if None; the file holds float16, which is slower to compute with
 
+    What was said before tells it nothing, so long sounds are best heard with `condition_on_previous_text=False`.
+
     Example:
         model = spoken.load()
         print(transcribe(model, "phrase.wav").text)  # turn left ninety degrees

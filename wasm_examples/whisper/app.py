@@ -137,7 +137,7 @@ class Demo:
                 task=task,
                 without_timestamps=timestamps == "none",
                 word_timestamps=timestamps == "words",
-                condition_on_previous_text=self._model.folder != spoken.FOLDER,  # its phrases tell nothing of each other
+                condition_on_previous_text=self._model.folder != spoken.FOLDER,  # its phrases are alone
             )
         self._segments = iter(self._run)
         self._seconds = time.perf_counter() - started

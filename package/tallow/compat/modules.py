@@ -29,6 +29,7 @@ MODULES = {
     "torch.nn.modules": "tallow.nn",
     "torch.nn.modules.utils": "tallow.compat.sizes",
     "torch.nn.parallel": "tallow.nn.parallel",
+    "torch.nn.parallel.distributed": "tallow.nn.parallel.distributed",
     "torch.nn.parameter": "tallow.nn.parameter",
     "torch.nn.utils": "tallow.nn.utils",
     "torch.nn.utils.parametrizations": "tallow.nn.utils.parametrizations",
@@ -57,6 +58,8 @@ for _file in _FILES_OF_MODULES.split():
     MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # whichever file of tallow's has it
 for _file in ("bernoulli", "categorical", "distribution", "independent", "normal", "uniform"):
     MODULES[f"torch.distributions.{_file}"] = "tallow.distributions"
+for _file in ("dataloader", "dataset", "distributed", "sampler"):
+    MODULES[f"torch.utils.data.{_file}"] = f"tallow.data.{_file}"
 for _file in ("adam", "adamw", "optimizer", "rmsprop", "sgd"):
     MODULES[f"torch.optim.{_file}"] = f"tallow.optim.{'adam' if _file == 'adamw' else _file}"
 

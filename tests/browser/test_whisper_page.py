@@ -1,0 +1,398 @@
+"""wasm_examples/whisper: speech from files and from the microphone, in Chromium, as natively."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from spoken import corpus
+from spoken.espeak import Voice
+from spoken.evaluation import edits
+from support.speech import espeak
+from tests.browser.conftest import START_MS
+from tests.browser.dropping import drop
+from tests.unit.test_whisper import CONFIG as TINY
+from tests.unit.test_whisper import ggml
+
+import tallow as tl
+from tallow.audio import write_wav
+from tallow.models import Whisper, spoken
+from tallow.models.whisper import Segment, Transcript, transcribe
+from tallow.models.whisper.writers import WRITERS
+
+PAGE = "wasm_examples/whisper/"
+RATE = 16000
+PHRASES = ("turn left", "set the timer to twenty minutes", "three hundred forty two", "open the red door")
+MOST_WRONG = 2  # of 15 words; the model's card says how many it gets wrong
+
+
+def say(phrase: str) -> np.ndarray[Any, Any]:
+    """What eSpeak NG says, in a silence, by a voice that the built-in model was not trained on."""
+    samples, _, _ = corpus.say(espeak(), corpus.Utterance(tuple(phrase.split()), Voice("en-us+f3")))
+    return np.pad(samples / 32768, RATE // 2)
+
+
+def words_wrong(text: str | None, said: str) -> int:
+    return edits(said.split(), (text or "").split())
+
+
+class Listener:
+    """What somebody at the page does and sees."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.status = page.get_by_test_id("status")
+        self.error = page.get_by_test_id("error")
+        self.name = page.get_by_test_id("model-name")
+        self.text = page.get_by_test_id("transcript")
+        self.segments = page.get_by_test_id("segment")
+        self.stats = page.get_by_test_id("stats")
+        self.player = page.get_by_test_id("player")
+
+    def open(self, site: str) -> Listener:
+        self.page.goto(site + PAGE)
+        expect(self.status).to_have_text("Ready.", timeout=START_MS)
+        return self
+
+    def press(self, name: str) -> Listener:
+        self.page.get_by_test_id(name).click()
+        return self
+
+    def choose(self, *files: Path) -> Listener:
+        self.page.get_by_test_id("model-file").set_input_files(files)
+        return self
+
+    def hear(self, file: Path) -> Listener:
+        self.page.get_by_test_id("audio-file").set_input_files(file)
+        return self.press("transcribe")
+
+    def is_done(self) -> Listener:
+        expect(self.status).to_contain_text("Done.", timeout=START_MS)
+        expect(self.error).to_be_hidden()
+        return self
+
+    def fails_with(self, *words: str) -> Listener:
+        expect(self.error).to_be_visible(timeout=START_MS)
+        for word in words:
+            expect(self.error).to_contain_text(word)
+        assert "Traceback" not in (self.error.text_content() or "")
+        return self
+
+    def saved(self, kind: str) -> str:
+        with self.page.expect_download() as download:
+            self.press(f"download-{kind}")
+        return download.value.path().read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def sounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of phrases, `several.wav`, which has all, and `long.wav`, which has them many times."""
+    folder = tmp_path_factory.mktemp("sounds")
+    said = [say(phrase) for phrase in PHRASES]
+    for i, samples in enumerate(said):
+        write_wav(folder / f"{i}.wav", samples, RATE)
+    write_wav(folder / "several.wav", np.concatenate(said), RATE)
+    write_wav(folder / "long.wav", np.tile(np.concatenate(said), 20), RATE)
+    write_wav(folder / "silence.wav", np.zeros(3 * RATE), RATE)
+    pause = np.zeros(2 * RATE)
+    write_wav(folder / "microphone.wav", np.concatenate([pause, say(PHRASES[1]), pause]), RATE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def with_microphone(launch: Callable[..., Browser], sounds: Path) -> Iterator[Browser]:
+    """A browser whose microphone plays microphone.wav, once each time it is opened."""
+    capture = f"--use-file-for-fake-audio-capture={sounds / 'microphone.wav'}%noloop"
+    browser = launch("--use-fake-device-for-media-stream", capture)
+    yield browser
+    browser.close()
+
+
+def opened(context: BrowserContext, site: str) -> Iterator[Listener]:
+    page = context.new_page()
+    page.set_default_timeout(START_MS)
+    bugs: list[str] = []
+    page.on("pageerror", lambda error: bugs.append(str(error)))
+    yield Listener(page).open(site)
+    context.close()
+    assert not bugs
+
+
+@pytest.fixture(scope="module")
+def shared(with_microphone: Browser, site: str) -> Iterator[Listener]:
+    """A page with the built-in model, which the tests share; it may use the microphone."""
+    # So that a test can pull the plug.
+    keep = """
+        const original = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+        navigator.mediaDevices.getUserMedia = async (wishes) => (window.microphone = await original(wishes));
+    """
+    context = with_microphone.new_context(permissions=["microphone"])
+    context.add_init_script(keep)
+    yield from opened(context, site)
+
+
+@pytest.fixture(scope="module")
+def native() -> Whisper:
+    return spoken.load()
+
+
+# ---------------------------------------------------------------------------------------------------------------- text
+
+
+def test_phrases_of_files_are_written_as_natively(shared: Listener, sounds: Path, native: Whisper) -> None:
+    wrong = 0
+    for i, phrase in enumerate(PHRASES):
+        shared.hear(sounds / f"{i}.wav").is_done()
+        text = (shared.text.text_content() or "").strip()
+        transcript = transcribe(native, sounds / f"{i}.wav")
+        if all(segment.temperature == 0 for segment in transcript.segments):  # nothing was drawn
+            assert text == transcript.text.strip()
+        wrong += words_wrong(text, phrase)
+    assert wrong <= MOST_WRONG
+    for name in ("× real time", "tokens/s", "ms a window", "wasm", "English"):
+        expect(shared.stats).to_contain_text(name)
+
+
+def test_segments_and_files_of_them(shared: Listener, sounds: Path) -> None:
+    shared.hear(sounds / "several.wav").is_done()
+    saved = json.loads(shared.saved("json"))
+    assert saved["language"] == "en"
+    assert saved["duration_s"] == pytest.approx(soundfile.info(sounds / "several.wav").duration, abs=0.02)
+    transcript = Transcript(**saved | {"segments": [Segment(**segment) for segment in saved["segments"]]})
+    shown = [segment.text.strip() for segment in transcript.segments if segment.text.strip()]
+    assert len(shown) > 1
+    assert shared.segments.locator("span").all_text_contents() == shown
+    for kind in ("txt", "srt", "vtt"):
+        assert shared.saved(kind) == WRITERS[kind](transcript)
+
+
+def test_a_click_plays_a_segment_and_shows_it(shared: Listener, sounds: Path) -> None:
+    shared.hear(sounds / "several.wav").is_done()
+    canvas = shared.page.get_by_test_id("mel")
+    before = ink(canvas)
+    assert len(np.unique(before)) > 20
+    shared.player.evaluate("(player) => { player.muted = true; window.ends = new Set(); }")
+    shared.player.evaluate("(player) => player.addEventListener('pause', () => ends.add(player.currentTime))")
+    shared.segments.first.click()
+    shared.page.wait_for_function("ends.size > 0")  # by itself, where the segment ends
+    at = shared.page.evaluate("[...ends][0]")
+    assert 0 < at < shared.player.evaluate("(player) => player.duration") - 1
+    assert not np.array_equal(ink(canvas), before)
+
+
+def ink(canvas: Locator) -> np.ndarray[Any, Any]:
+    data = "c.getContext('2d').getImageData(0, 0, c.width, c.height).data"
+    return np.array(canvas.evaluate(f"(c) => [...new Uint32Array({data}.buffer)]"))
+
+
+def test_times_of_words(shared: Listener, sounds: Path) -> None:
+    shared.page.get_by_test_id("timestamps").select_option("words")
+    shared.hear(sounds / "0.wav").is_done()
+    (words,) = (segment["words"] for segment in json.loads(shared.saved("json"))["segments"] if segment["text"])
+    assert [word["word"].strip() for word in words] == (shared.text.text_content() or "").split()
+    assert all(0 <= word["start"] <= word["end"] <= 3 for word in words)
+    expect(shared.segments.locator("span[title]")).to_have_count(len(words))
+    shared.page.get_by_test_id("timestamps").select_option("segments")
+
+
+def test_stop_keeps_what_was_read(shared: Listener, sounds: Path) -> None:
+    """Stop is pressed by the page itself, as soon as there is a segment: no machine is too fast for it."""
+    shared.page.evaluate("""
+        new MutationObserver((_, observer) => {
+          if (!document.querySelector("[data-testid=segment]")) return;
+          document.querySelector("[data-testid=stop]").click();
+          observer.disconnect();
+        }).observe(document.querySelector("[data-testid=segments]"), { childList: true })
+    """)
+    shared.hear(sounds / "long.wav")
+    expect(shared.status).to_have_text("Stopped.", timeout=START_MS)
+    expect(shared.error).to_be_hidden()
+    assert shared.saved("txt").split() == (shared.text.text_content() or "").split() != []
+    shared.press("stop")
+    expect(shared.status).to_have_text("Nothing is running.")
+    shared.hear(sounds / "0.wav").is_done()
+
+
+def test_dropped_and_sample(shared: Listener, sounds: Path) -> None:
+    drop(shared.page, {"dropped.wav": sounds / "0.wav"})
+    shared.is_done()
+    expect(shared.page.get_by_test_id("sound-name")).to_contain_text("dropped.wav, 0:0")
+    shared.page.get_by_test_id("sample").first.click()
+    expect(shared.page.get_by_test_id("sound-name")).to_contain_text("timer.flac", timeout=START_MS)
+    shared.is_done()
+    expect(shared.text).to_contain_text("timer")
+
+
+def test_silence(shared: Listener, sounds: Path) -> None:
+    shared.hear(sounds / "silence.wav").is_done()
+    expect(shared.status).to_have_text("Done. Nothing was said.")
+    expect(shared.segments).to_have_count(0)
+
+
+# ---------------------------------------------------------------------------------------------------------- microphone
+
+
+def test_microphone(shared: Listener) -> None:
+    wrong = []
+    for _ in range(3):  # a busy machine drops some of what a microphone hears
+        shared.press("record")
+        expect(shared.status).to_contain_text("Recording, 0:05", timeout=START_MS)
+        expect(shared.page.get_by_test_id("record")).to_have_text("End")
+        shared.press("record").is_done()
+        wrong.append(words_wrong(shared.text.text_content(), PHRASES[1]))
+        if wrong[-1] <= MOST_WRONG:
+            break
+    assert min(wrong) <= MOST_WRONG
+    expect(shared.player).to_be_visible()
+
+
+def test_microphone_that_is_unplugged(shared: Listener) -> None:
+    shared.press("record")
+    expect(shared.status).to_contain_text("Recording, 0:01", timeout=START_MS)
+    shared.page.evaluate("microphone.getTracks()[0].dispatchEvent(new Event('ended'))")
+    shared.is_done()
+    expect(shared.status).to_contain_text("The microphone is gone")
+    expect(shared.page.get_by_test_id("record")).to_have_text("Record")
+    assert shared.page.evaluate("microphone.getTracks()[0].readyState") == "ended"
+
+
+def test_microphone_that_is_refused(with_microphone: Browser, site: str, sounds: Path) -> None:
+    for listener in opened(with_microphone.new_context(viewport={"width": 360, "height": 740}), site):
+        listener.press("record").fails_with("may not use the microphone", "Allow it")
+        expect(listener.status).to_have_text("Nothing is recorded.")
+        listener.hear(sounds / "several.wav").is_done()
+        width: Any = listener.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 360  # a phone's
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+FORMAT = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, RATE, 2 * RATE, 2, 16)
+NO_SOUND = {
+    "empty.wav": (b"", "is empty"),
+    "text.wav": (b"This is no sound.\n" * 50, "cannot be read as sound"),
+    "head.wav": (b"RIFF\0\0\0\0WAVE" + FORMAT + b"data\0\0\0\0", "holds no sound"),
+    "frame.mp3": (b"\xff\xfb\x90\x00" + bytes(100_000), "cannot be read as sound"),  # one head of many
+    "noise.mp4": (np.random.default_rng(0).bytes(5000), "cannot be read as sound"),
+}
+
+
+@pytest.mark.parametrize("name", NO_SOUND)
+def test_files_that_are_no_sound(name: str, shared: Listener, tmp_path: Path) -> None:
+    content, says = NO_SOUND[name]
+    (tmp_path / name).write_bytes(content)
+    shared.hear(tmp_path / name).fails_with(name, says)
+
+
+def decoded(page: Page, site: str, file: Path) -> np.ndarray[Any, Any]:
+    """The samples that the page makes of a file."""
+    page.goto(site)
+    page.set_content("<input type=file>")
+    page.locator("input").set_input_files(file)
+    made: str = page.evaluate(
+        """async (url) => {
+          const { samplesOf } = await import(url);
+          const parts = [];
+          const file = document.querySelector("input").files[0];
+          for await (const { samples } of samplesOf(file, new AbortController().signal)) parts.push(samples);
+          const reader = new FileReader();
+          await new Promise((resolve) => { reader.onload = resolve; reader.readAsDataURL(new Blob(parts)); });
+          return reader.result.split(",")[1] ?? "";
+        }""",
+        f"{site}{PAGE}sound.js",
+    )
+    return np.frombuffer(base64.b64decode(made), "<i2") / 32768
+
+
+TONES_HZ = (440.0, 1234.5)
+
+
+def tones(seconds: float, rate: int) -> np.ndarray[Any, Any]:
+    """One in each of two channels.  Shapes: (N, 2)"""
+    return 0.5 * np.sin(2 * np.pi * np.outer(np.arange(round(seconds * rate)) / rate, TONES_HZ))
+
+
+def test_parts_of_long_files_join(page: Page, site: str, tmp_path: Path) -> None:
+    expected = tones(21.3, RATE).mean(axis=1)
+    inner = slice(RATE, 20 * RATE + RATE // 2)  # where resampling knows both sides
+    for rate, subtype, atol in ((8000, "PCM_U8", 0.02), (44100, "PCM_24", 0.005), (96000, "FLOAT", 0.005)):
+        soundfile.write(tmp_path / "tones.wav", tones(21.3, rate), rate, subtype=subtype)
+        made = decoded(page, site, tmp_path / "tones.wav")
+        assert abs(len(made) - len(expected)) <= 1
+        np.testing.assert_allclose(made[inner], expected[inner], atol=atol)
+
+
+def test_parts_of_an_mp3_are_where_they_belong(page: Page, site: str, tmp_path: Path) -> None:
+    rate = 22050
+    loud = (np.arange(25 * rate) // rate) % 2  # every other second
+    soundfile.write(tmp_path / "pulses.mp3", tones(25, rate)[:, 0] * loud, rate, format="MP3")
+    made = decoded(page, site, tmp_path / "pulses.mp3")
+    envelope = np.abs(made[: 24 * RATE]).reshape(-1, RATE // 10).max(axis=1)  # tenths of seconds
+    middle = envelope.reshape(24, 10)[:, 2:8]  # what coding delays does not reach it
+    assert (middle[1::2] > 0.4).all()
+    assert (middle[::2] < 0.05).all()
+
+
+# -------------------------------------------------------------------------------------------------------------- models
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that knows nothing, in a file of whisper.cpp's."""
+    tl.manual_seed(0)
+    path = tmp_path_factory.mktemp("models") / "tiny.bin"
+    path.write_bytes(ggml(Whisper(TINY)))
+    return path
+
+
+def test_other_models_and_back(shared: Listener, tiny: Path, sounds: Path, tmp_path: Path) -> None:
+    shared.choose(tiny)
+    expect(shared.name).to_contain_text("tiny.bin: ")
+    expect(shared.page.get_by_test_id("knows")).to_be_hidden()
+    folder = Path(spoken.FOLDER)
+    shared.choose(*(path for path in folder.iterdir() if path.suffix != ".py" and path.is_file()))
+    expect(shared.name).to_contain_text("Chosen files: ")
+    shared.hear(sounds / "0.wav").is_done()
+    shared.page.get_by_test_id("model").select_option("")
+    expect(shared.name).to_contain_text("Built-in model: ")
+    expect(shared.page.get_by_test_id("knows")).to_contain_text("numbers to 999")
+    for name in ("tiny", "base", "small"):
+        expect(shared.page.get_by_test_id("model")).to_contain_text(f"Whisper {name}, ")
+
+
+NO_MODEL: dict[str, tuple[dict[str, bytes], str]] = {
+    "another": ({"config.json": b'{"model_type": "bert"}'}, "bert"),
+    "config": ({"config.json": b"{"}, "config.json"),
+    "truncated": ({"model.safetensors": b"\x40\0\0\0\0\0\0\0{"}, "model.safetensors"),
+    "page": ({"model.safetensors": b"<!doctype html>"}, "no safetensors file"),
+    "alone": ({"x.pt": b"<!doctype html>"}, "x.pt is a text"),
+    "pickle": ({"x.pt": b"Hello."}, "x.pt is not a PyTorch checkpoint"),
+}
+
+
+@pytest.mark.parametrize("case", NO_MODEL)
+def test_models_that_cannot_be_loaded(case: str, shared: Listener, tmp_path: Path) -> None:
+    changes, says = NO_MODEL[case]
+    if "x.pt" not in changes:
+        for path in Path(spoken.FOLDER).iterdir():
+            if path.is_file():
+                shutil.copy(path, tmp_path)
+    for name, content in changes.items():
+        (tmp_path / name).write_bytes(content)
+    shared.choose(*(path for path in tmp_path.iterdir() if path.suffix != ".py")).fails_with(says)
+    expect(shared.name).to_contain_text("million parameters")  # of the one that is there as before
+
+
+def test_a_checkpoint_cut_in_the_middle(shared: Listener, tiny: Path, tmp_path: Path) -> None:
+    whole = tiny.read_bytes()
+    (tmp_path / "cut.bin").write_bytes(whole[: len(whole) // 2])
+    shared.choose(tmp_path / "cut.bin").fails_with("cut.bin is truncated", "Fetch it again")

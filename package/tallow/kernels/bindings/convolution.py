@@ -1,4 +1,4 @@
-"""convolution, convolution_dx, convolution_dw: over one spatial dim or two, see src/convolution_f32.c.
+"""convolution, convolution_dx, convolution_dw: over one spatial dim or two, see src/{convolution,depthwise}_f32.c.
 
 Letters: N batch, C channels in, O channels out. Everything that is given for each spatial dim is a tuple.
 """
@@ -18,10 +18,18 @@ from tallow.kernels.library import POINTER, SIZE, function
 
 Sizes = tuple[int, ...]
 
-_convolution = function("tl_convolution_f32", None, *[POINTER] * 4, SIZE, SIZE, POINTER, POINTER)
-_convolution_dx = function("tl_convolution_dx_f32", None, *[POINTER] * 3, SIZE, SIZE, POINTER, POINTER)
-_convolution_dw = function("tl_convolution_dw_f32", None, *[POINTER] * 3, SIZE, SIZE, POINTER, POINTER)
-_scratch = function("tl_convolution_scratch", SIZE, POINTER)
+
+class _Functions:
+    """A way to convolve: forward, the two adjoints, and how much memory they want."""
+
+    def __init__(self, name: str) -> None:
+        self.value = function(f"tl_{name}_f32", None, *[POINTER] * 4, SIZE, SIZE, POINTER, POINTER)
+        self.dx = function(f"tl_{name}_dx_f32", None, *[POINTER] * 3, SIZE, SIZE, POINTER, POINTER)
+        self.dw = function(f"tl_{name}_dw_f32", None, *[POINTER] * 3, SIZE, SIZE, POINTER, POINTER)
+        self.scratch = function(f"tl_{name}_scratch", SIZE, POINTER)
+
+
+_any, _depthwise = _Functions("convolution"), _Functions("depthwise")
 _Shape = SIZE * 16
 
 
@@ -56,15 +64,18 @@ class _Call:
         if not fit:
             raise ShapeError(f"convolution: x {x}, weight {w} and output {y} do not fit, with groups={groups}")
         self.empty = min(x + w + y) == 0
-        self.samples, self.depth = x[0], math.prod(w[1:])
-        self.work = math.prod(y) * self.depth
+        is_depthwise = w[1] == 1 and groups > 1
+        self.functions = _depthwise if is_depthwise else _any
+        depth = math.prod(w[1:])
+        self.parts, self.parts_of_dw = x[0] * groups, groups if is_depthwise else depth
+        self.work = math.prod(y) * depth
         one = (1,) * (2 - dims)  # a row of pixels is an image of height 1
         no = (0,) * (2 - dims)
         by_dim = [one + spatial, one + kernel, one + stride, one + dilation, no + before, one + out]
         self.shape = _Shape(x[0], groups, w[1], w[0] // groups, *(n for pair in by_dim for n in pair))
 
     def scratch(self) -> Array:
-        return np.empty(_scratch(ctypes.addressof(self.shape)), FLOAT32)
+        return np.empty(self.functions.scratch(ctypes.addressof(self.shape)), FLOAT32)
 
 
 @compiled("convolution", float32_images)
@@ -83,11 +94,11 @@ def convolution(
 
     def part(first: int, last: int) -> None:
         scratch = call.scratch()
-        _convolution(
+        call.functions.value(
             address(y), address(x), address(w), optional_address(bias), first, last, call.shape, address(scratch)
         )
 
-    in_parts(call.samples, call.work, part)
+    in_parts(call.parts, call.work, part)
     return y
 
 
@@ -96,6 +107,10 @@ def convolution_dx(
     g: Array, w: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, spatial: Sizes
 ) -> Array:
     """Shapes:  g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *spatial)"""
+    mirrored = tuple(d * (k - 1) - b for d, k, b in zip(dilation, w.shape[2:], before, strict=False))
+    if w.shape[:2] == (groups, 1) and max(stride, default=0) == 1 and min(mirrored, default=-1) >= 0:
+        # one output of each channel, without steps: the same map, of a kernel that is turned round
+        return convolution(g, np.flip(w, tuple(range(2, w.ndim))), None, stride, mirrored, dilation, groups, spatial)
     dx = np.empty((len(g), w.shape[1] * groups, *spatial), FLOAT32)
     call = _Call(dx.shape, w.shape, g.shape, stride, before, dilation, groups)
     if call.empty:
@@ -105,9 +120,9 @@ def convolution_dx(
 
     def part(first: int, last: int) -> None:
         scratch = call.scratch()
-        _convolution_dx(address(dx), address(g), address(w), first, last, call.shape, address(scratch))
+        call.functions.dx(address(dx), address(g), address(w), first, last, call.shape, address(scratch))
 
-    in_parts(call.samples, call.work, part)
+    in_parts(call.parts, call.work, part)
     return dx
 
 
@@ -125,7 +140,7 @@ def convolution_dw(
 
     def part(first: int, last: int) -> None:
         scratch = call.scratch()
-        _convolution_dw(address(dw), address(x), address(g), first, last, call.shape, address(scratch))
+        call.functions.dw(address(dw), address(x), address(g), first, last, call.shape, address(scratch))
 
-    in_parts(call.depth, call.work, part)
+    in_parts(call.parts_of_dw, call.work, part)
     return dw

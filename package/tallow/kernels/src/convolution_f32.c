@@ -5,22 +5,17 @@
 //   shape   see `sizes`. x (samples, groups · channels, height, width), w (groups · outputs, channels, kernel_h, kernel_w),
 //           y and g (samples, groups · outputs, out_h, out_w), bias (groups · outputs,) or null; i, k stand for two indices
 //           each. What lies outside of x counts as 0
-//   range   samples, or for dw places in the last three dims of w, from `first` to `last`: calls for different ranges write
-//           to different memory, and may run at the same time
+//   range   groups of samples, or for dw places in the last three dims of w, from `first` to `last`: calls for different
+//           ranges write to different memory, and may run at the same time
 //   layout  all contiguous      align  none needed      alias  what is written overlaps nothing
 //   scratch tl_convolution_scratch(shape) floats, contents irrelevant
 //   error   ≤ (K / 4 + 8) ulp of the sum of the products' magnitudes, K of them
 //
 // The windows of a tile of y are gathered into the columns of a matrix, small enough to stay in L2, and multiplied there.
+#include "convolution.h"
 #include "product.h"
-#include "windows.h"
 
 enum { TILE = 32768, LEAST = 32 }; // floats of a matrix of columns; its columns at least, where y has as many in a row
-
-typedef struct {
-  size_t samples, groups, channels, outputs; // the latter two of one group
-  size_t height, width, kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, before_h, before_w, out_h, out_w;
-} sizes;
 
 typedef struct {
   size_t top, bottom, left, right, area; // positions of y: whole rows, or a part of one row
@@ -129,7 +124,7 @@ EXPORT void tl_convolution_f32(float *y, const float *x, const float *w, const f
   const sizes *n = (const sizes *)shape;
   const size_t depth = depth_of(n), row = row_of(first_tile(n).area), tiles = tiles_of(n), image = n->out_h * n->out_w;
   float *columns = scratch, *out = columns + depth * row;
-  for (size_t one = first * n->groups; one < last * n->groups; one++) { // a group of a sample
+  for (size_t one = first; one < last; one++) {
     size_t group = one % n->groups;
     for (size_t t = 0; t < tiles; t++) {
       const box b = tile_at(n, t);
@@ -151,7 +146,7 @@ EXPORT void tl_convolution_dx_f32(float *dx, const float *g, const float *w, siz
   const size_t depth = depth_of(n), row = row_of(first_tile(n).area), tiles = tiles_of(n), image = n->out_h * n->out_w;
   const size_t pixels = n->channels * n->height * n->width;
   float *columns = scratch, *in = columns + depth * row;
-  for (size_t one = first * n->groups; one < last * n->groups; one++) {
+  for (size_t one = first; one < last; one++) {
     clear(dx + one * pixels, pixels);
     for (size_t t = 0; t < tiles; t++) {
       const box b = tile_at(n, t);

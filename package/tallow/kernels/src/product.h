@@ -11,14 +11,8 @@
 
 #include "vec.h"
 
-static inline size_t to_lanes(size_t n) { return rounded_up(n, LANES); }
-
 // How far apart rows of n floats had better lie: two of them never 4 KiB apart, where they would compete for places in L1.
 static inline size_t row_of(size_t n) { return rounded_up(n, 16) + 16; }
-
-static inline void clear(float *x, size_t n) {
-  for (size_t i = 0; i < n; i++) x[i] = 0.0f;
-}
 
 static inline __attribute__((always_inline)) void product_tile(float *c, size_t c_row, const float *a, ptrdiff_t a_row,
                                                                ptrdiff_t a_col, const float *b, size_t b_row, size_t k,

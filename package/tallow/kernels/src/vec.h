@@ -38,6 +38,11 @@ static inline vf splat(float s) {
 
 static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t rounded_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+static inline size_t to_lanes(size_t n) { return rounded_up(n, LANES); }
+
+static inline void clear(float *x, size_t n) {
+  for (size_t i = 0; i < n; i++) x[i] = 0.0f;
+}
 
 typedef uint16_t vu16 __attribute__((vector_size(2 * LANES), aligned(2)));
 typedef int16_t vs16 __attribute__((vector_size(2 * LANES), aligned(2)));

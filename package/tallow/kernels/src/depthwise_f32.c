@@ -1,0 +1,202 @@
+// tl_depthwise_f32     as tl_convolution_f32 where each channel is a group: y[n, c, o, i] = bias[c, o] + Σ w[c, o, k] x[n, c, ...]
+// tl_depthwise_dx_f32  the gradient of x from g, that of y
+// tl_depthwise_dw_f32  that of w
+//
+//   shape   as in convolution_f32.c, with 1 channel of a group
+//   range   channels of samples, or for dw channels, from `first` to `last`: calls for different ranges write to different
+//           memory, and may run at the same time
+//   layout  all contiguous      align  none needed      alias  what is written overlaps nothing
+//   scratch tl_depthwise_scratch(shape) floats, contents irrelevant
+//   special NaN and infinities reach their whole channel of a sample
+//   error   ≤ (K / 4 + 8) ulp of the sum of the products' magnitudes, K of them
+//
+// A channel of x is copied between zeros first, its columns sorted by their remainder of the stride: what neighbouring windows
+// find at one place then lies side by side, whatever the stride, and no window has an edge.
+#include "convolution.h"
+
+enum { ROWS = 8 }; // of y that meet one place before the next: they stay in L1
+
+typedef struct {
+  size_t taps;                  // places of a window
+  size_t rows, column_row, row; // of the copy of x: its rows, and how far apart remainders are in one, and rows
+  size_t width;                 // of a row of y or g, in whole vectors
+} plane;
+
+static plane plane_of(const sizes *n) {
+  plane p = {.taps = n->kernel_h * n->kernel_w, .width = to_lanes(n->out_w)};
+  p.rows = (n->out_h - 1) * n->stride_h + (n->kernel_h - 1) * n->dilation_h + 1;
+  p.column_row = p.width + (n->kernel_w - 1) * n->dilation_w / n->stride_w;
+  p.row = p.column_row * n->stride_w;
+  return p;
+}
+
+EXPORT size_t tl_depthwise_scratch(const size_t *shape) {
+  const sizes *n = (const sizes *)shape;
+  const plane p = plane_of(n);
+  return p.rows * p.row + n->out_h * p.width + p.taps * (sizeof(size_t) / sizeof(float)) + 2;
+}
+
+// Where the first window finds each of its places in the copy.
+static size_t *place_taps(float *scratch, const sizes *n, const plane *p) {
+  size_t *at = (size_t *)(((uintptr_t)scratch + sizeof(size_t) - 1) / sizeof(size_t) * sizeof(size_t));
+  for (size_t h = 0; h < n->kernel_h; h++)
+    for (size_t w = 0; w < n->kernel_w; w++) {
+      size_t right = w * n->dilation_w;
+      at[h * n->kernel_w + w] = h * n->dilation_h * p->row + right % n->stride_w * p->column_row + right / n->stride_w;
+    }
+  return at;
+}
+
+// The last vector may write again what the one before it wrote: rows are short.
+static inline void copy_row(float *dst, const float *src, size_t n) {
+  if (n < LANES) {
+    for (size_t j = 0; j < n; j++) dst[j] = src[j];
+    return;
+  }
+  for (size_t j = 0; j + LANES <= n; j += LANES) store(dst + j, load(src + j));
+  store(dst + n - LANES, load(src + n - LANES));
+}
+
+// The columns of remainder `s` that lie within x, and where in a row of x the first of them is.
+static range met_by(size_t s, const sizes *n, const plane *p, size_t *column) {
+  range met = inside(s, n->before_w, n->width, n->stride_w, p->column_row);
+  *column = met.from * n->stride_w + s - n->before_w;
+  return met;
+}
+
+static void copy_in(float *copy, const float *x, const sizes *n, const plane *p) {
+  const size_t step = n->stride_w;
+  for (size_t r = 0; r < p->rows; r++, copy += p->row) {
+    if (r < n->before_h || r - n->before_h >= n->height) {
+      clear(copy, p->row);
+      continue;
+    }
+    for (size_t s = 0; s < step; s++) {
+      size_t column;
+      range met = met_by(s, n, p, &column);
+      float *out = copy + s * p->column_row;
+      const float *in = x + (r - n->before_h) * n->width + column;
+      clear(out, met.from);
+      if (step == 1)
+        copy_row(out + met.from, in, met.to - met.from);
+      else
+        for (size_t j = met.from; j < met.to; j++, in += step) out[j] = *in;
+      clear(out + met.to, p->column_row - met.to);
+    }
+  }
+}
+
+// The way back; what no window has met gets 0.
+static void copy_out(float *x, const float *copy, const sizes *n, const plane *p) {
+  const size_t step = n->stride_w;
+  for (size_t r = n->before_h; r < n->before_h + n->height; r++, x += n->width) {
+    if (step > 1 || r >= p->rows || n->before_w + n->width > p->column_row) clear(x, n->width);
+    if (r >= p->rows) continue;
+    for (size_t s = 0; s < step; s++) {
+      size_t column;
+      range met = met_by(s, n, p, &column);
+      const float *in = copy + r * p->row + s * p->column_row;
+      float *out = x + column;
+      if (step == 1)
+        copy_row(out, in + met.from, met.to - met.from);
+      else
+        for (size_t j = met.from; j < met.to; j++, out += step) *out = in[j];
+    }
+  }
+}
+
+static void copy_gradient(float *copy, const float *g, const sizes *n, const plane *p) {
+  for (size_t i = 0; i < n->out_h; i++, copy += p->width, g += n->out_w) {
+    copy_row(copy, g, n->out_w);
+    clear(copy + n->out_w, p->width - n->out_w);
+  }
+}
+
+// Σ over places of w · x, for `vectors` neighbouring vectors of a row of y
+static inline __attribute__((always_inline)) void meet(float *y, const float *x, const size_t *at, const float *w, size_t taps,
+                                                       float bias, int vectors) {
+  vf acc[4];
+#pragma clang loop unroll(full)
+  for (int v = 0; v < vectors; v++) acc[v] = splat(bias);
+  for (size_t t = 0; t < taps; t++)
+#pragma clang loop unroll(full)
+    for (int v = 0; v < vectors; v++) acc[v] = fma(splat(w[t]), load(x + at[t] + v * LANES), acc[v]);
+#pragma clang loop unroll(full)
+  for (int v = 0; v < vectors; v++) store(y + v * LANES, acc[v]);
+}
+
+EXPORT void tl_depthwise_f32(float *y, const float *x, const float *w, const float *bias, size_t first, size_t last,
+                             const size_t *shape, float *scratch) {
+  const sizes *n = (const sizes *)shape;
+  const plane p = plane_of(n);
+  float *copy = scratch, *out = copy + p.rows * p.row;
+  const size_t *at = place_taps(out + n->out_h * p.width, n, &p);
+  for (size_t one = first; one < last; one++) {
+    copy_in(copy, x + one * n->height * n->width, n, &p);
+    for (size_t o = 0; o < n->outputs; o++) {
+      size_t kernel = one % n->groups * n->outputs + o;
+      for (size_t i = 0; i < n->out_h; i++) {
+        const float *row = copy + i * n->stride_h * p.row;
+        float *y_row = y + ((one * n->outputs + o) * n->out_h + i) * n->out_w, plus = bias ? bias[kernel] : 0.0f;
+        size_t j = 0;
+        for (; j + 4 * LANES <= p.width; j += 4 * LANES) meet(out + j, row + j, at, w + kernel * p.taps, p.taps, plus, 4);
+        for (; j < p.width; j += LANES) meet(out + j, row + j, at, w + kernel * p.taps, p.taps, plus, 1);
+        copy_row(y_row, out, n->out_w);
+      }
+    }
+  }
+}
+
+EXPORT void tl_depthwise_dx_f32(float *dx, const float *g, const float *w, size_t first, size_t last, const size_t *shape,
+                                float *scratch) {
+  const sizes *n = (const sizes *)shape;
+  const plane p = plane_of(n);
+  float *copy = scratch, *in = copy + p.rows * p.row;
+  const size_t *at = place_taps(in + n->out_h * p.width, n, &p);
+  for (size_t one = first; one < last; one++) {
+    clear(copy, p.rows * p.row);
+    for (size_t o = 0; o < n->outputs; o++) {
+      const float *kernel = w + (one % n->groups * n->outputs + o) * p.taps;
+      copy_gradient(in, g + (one * n->outputs + o) * n->out_h * n->out_w, n, &p);
+      for (size_t top = 0; top < n->out_h; top += ROWS)
+        for (size_t t = 0; t < p.taps; t++)
+          for (size_t i = top; i < smaller(top + ROWS, n->out_h); i++) {
+            const float *row = in + i * p.width;
+            float *met = copy + i * n->stride_h * p.row + at[t];
+            for (size_t j = 0; j < p.width; j += LANES) store(met + j, fma(splat(kernel[t]), load(row + j), load(met + j)));
+          }
+    }
+    copy_out(dx + one * n->height * n->width, copy, n, &p);
+  }
+}
+
+// sums += Σ g · x for some places, over all windows
+static inline __attribute__((always_inline)) void correlate(float *sums, const float *g, const float *x, const size_t *at,
+                                                            const sizes *n, const plane *p, int places) {
+  vf acc[4] = {0};
+  for (size_t i = 0; i < n->out_h; i++, g += p->width, x += n->stride_h * p->row)
+    for (size_t j = 0; j < p->width; j += LANES)
+#pragma clang loop unroll(full)
+      for (int t = 0; t < places; t++) acc[t] = fma(load(g + j), load(x + at[t] + j), acc[t]);
+  for (int t = 0; t < places; t++) sums[t] += sum(acc[t]);
+}
+
+EXPORT void tl_depthwise_dw_f32(float *dw, const float *x, const float *g, size_t first, size_t last, const size_t *shape,
+                                float *scratch) {
+  const sizes *n = (const sizes *)shape;
+  const plane p = plane_of(n);
+  float *copy = scratch, *in = copy + p.rows * p.row;
+  const size_t *at = place_taps(in + n->out_h * p.width, n, &p);
+  clear(dw + first * n->outputs * p.taps, (last - first) * n->outputs * p.taps);
+  for (size_t channel = first; channel < last; channel++)
+    for (size_t one = channel; one < n->samples * n->groups; one += n->groups) {
+      copy_in(copy, x + one * n->height * n->width, n, &p);
+      for (size_t o = 0; o < n->outputs; o++) {
+        copy_gradient(in, g + (one * n->outputs + o) * n->out_h * n->out_w, n, &p);
+        float *sums = dw + (channel * n->outputs + o) * p.taps;
+        size_t t = 0;
+        for (; t + 4 <= p.taps; t += 4) correlate(sums + t, in, copy, at + t, n, &p, 4);
+        for (; t < p.taps; t++) correlate(sums + t, in, copy, at + t, n, &p, 1);
+      }
+    }
+}

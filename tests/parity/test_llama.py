@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import tallow as tl
+from tallow import models
 from tallow.generation import generate
 from tallow.models.llama import Llama
 from tallow.models.llama_formats import save_hugging_face
@@ -132,3 +133,19 @@ def test_transformers_loads_what_was_llama2cs(data_dir: Path, tmp_path: Path) ->
     with torch.no_grad():
         expected = reference(torch.tensor(batch.tolist())).logits.numpy()
     np.testing.assert_allclose(model(batch).detach().numpy(), expected, atol=ATOL)
+
+
+@pytest.mark.parametrize("kind", ["Llama", "Qwen2", "Qwen3"])
+def test_transformers_loads_what_was_of_another_format(kind: str, tmp_path: Path) -> None:
+    tl.manual_seed(0)
+    sizes = {name: value for name, value in SIZES.items() if value is not None}
+    window = {"sliding_window": 4} if kind == "Llama" else {"use_sliding_window": True, "sliding_window": 4}
+    window |= {} if kind == "Llama" else {"layer_types": ("full_attention", "sliding_attention", "full_attention")}
+    model = getattr(models, kind)(getattr(models, f"{kind}Config")(**sizes | window)).eval()
+    save_hugging_face(model, tmp_path)
+    reference = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    batch = tl.tensor(tokens(20))
+    with torch.no_grad():
+        expected = reference(torch.tensor(batch.tolist())).logits.numpy()
+    np.testing.assert_allclose(model(batch).detach().numpy(), expected, atol=ATOL)
+    np.testing.assert_allclose(models.AutoModel.from_pretrained(tmp_path)(batch).detach().numpy(), expected, atol=ATOL)

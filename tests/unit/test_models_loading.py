@@ -173,6 +173,14 @@ def test_slopes_of_linear_biases() -> None:
     assert falcon.alibi_slopes(12)[8:].tolist() == pytest.approx([2 ** (-0.5 * i) for i in (1, 3, 5, 7)])
 
 
+def test_windows_are_those_of_models_that_have_them(tmp_path: Path) -> None:
+    sizes = BERT | {"num_key_value_heads": 2, "sliding_window": 3}
+    kinds = {"llama": None, "gemma": None, "mistral": 3, "phi3": 3, "gemma2": 3}
+    for kind, window in kinds.items():
+        reader = model_class(config_file(tmp_path, **sizes, model_type=kind).parent).config_class
+        assert reader.from_json(tmp_path / "config.json").window_of(0) == window, kind
+
+
 @pytest.mark.parametrize("types", [["full_attention"], ["full_attention", "chunked_attention"], "full_attention"])
 def test_layer_types_are_one_for_each_layer(types: Any, tmp_path: Path) -> None:
     sizes = BERT | {"num_hidden_layers": 2, "num_key_value_heads": 1}

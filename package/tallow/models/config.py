@@ -61,11 +61,13 @@ class Config:
         computed: entries that would change the numbers, and the values of them that the model computes; they come
             before those of any model.
         neutral: entries, beside those of any model, that change nothing.
+        unread: fields that entries of `config.json` do not set, as those change nothing there.
     """
 
     model_types: ClassVar[tuple[str, ...]]
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
     neutral: ClassVar[frozenset[str]] = frozenset()
+    unread: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -93,7 +95,8 @@ class Config:
         Raises:  CheckpointError when it is not JSON, is another model's, lacks a size, or has entries that would change
                  the numbers and that the model does not compute, all at once
         """
-        return cls.from_entries(read_entries(path), str(path))
+        entries = {name: value for name, value in read_entries(path).items() if name not in cls.unread}
+        return cls.from_entries(entries, str(path))
 
     @classmethod
     def from_entries(cls, entries: Mapping[str, Any], source: str) -> Self:

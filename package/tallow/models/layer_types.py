@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tallow.models.llama import LlamaConfig
 
@@ -20,6 +20,8 @@ class LayerTypesConfig(LlamaConfig):
     """
 
     layer_types: tuple[str, ...] | None = None
+
+    unread: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -46,7 +46,8 @@ class LlamaConfig(Config):
     Attributes:
         head_dim: K; None means hidden_size / num_attention_heads.
         rope_interleaved: rotary pairs are neighbours, as llama2.c trains them; tallow's own, False in Hugging Face's.
-        sliding_window: how many positions a query sees at most, itself included; None means all.
+        sliding_window: how many positions a query sees at most, itself included; None means all, as it always does in
+            Hugging Face's Llama.
         eos_token_id: the ids that end a text.
     """
 
@@ -77,6 +78,7 @@ class LlamaConfig(Config):
         "attention_dropout": (0.0,),
         "partial_rotary_factor": (1.0,),
     }
+    unread: ClassVar[frozenset[str]] = frozenset({"sliding_window"})
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -73,7 +73,11 @@ def save_hugging_face(model: Llama, folder: str | Path) -> None:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     config = {name: value for name, value in asdict(model.config).items() if name not in OWN}
-    entries = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu"}
+    if model.config.head_dim is None:
+        del config["head_dim"]  # not every model of transformers takes null for what follows from others
+    # Hugging Face's Llama has no windows: with one it is a Mistral.
+    name = "Mistral" if type(model) is Llama and model.config.sliding_window else type(model).__name__
+    entries = {"architectures": [f"{name}ForCausalLM"], "model_type": name.lower(), "hidden_act": "silu"}
     dtype = model.head_weight.dtype
     entries |= config | {"torch_dtype": dtype.name, "eos_token_id": list(model.config.eos_token_id) or None}
     state = {name: wrap(array) for name, array in _state(model, interleaved=False).items()}

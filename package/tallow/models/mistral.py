@@ -21,6 +21,7 @@ class MistralConfig(LlamaConfig):
     max_position_embeddings: int = 131072
 
     model_types: ClassVar[tuple[str, ...]] = ("mistral",)
+    unread: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:

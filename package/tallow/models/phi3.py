@@ -43,6 +43,7 @@ class Phi3Config(LlamaConfig):
     eos_token_id: tuple[int, ...] = (32000,)
 
     model_types: ClassVar[tuple[str, ...]] = ("phi3",)
+    unread: ClassVar[frozenset[str]] = frozenset()
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         **LlamaConfig.computed,
         "resid_pdrop": (0.0,),

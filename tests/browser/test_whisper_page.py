@@ -103,8 +103,7 @@ def sounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_wav(folder / "several.wav", np.concatenate(said), RATE)
     write_wav(folder / "long.wav", np.tile(np.concatenate(said), 20), RATE)
     write_wav(folder / "silence.wav", np.zeros(3 * RATE), RATE)
-    pause = np.zeros(2 * RATE)
-    write_wav(folder / "microphone.wav", np.concatenate([pause, say(PHRASES[1]), pause]), RATE)
+    write_wav(folder / "microphone.wav", np.pad(say(PHRASES[1]), RATE), RATE)
     return folder
 
 

@@ -105,11 +105,14 @@ def test_classes_named_by_dtype() -> None:
     assert not x.requires_grad
 
 
-def test_there_is_no_process_group_before_one_is_made() -> None:
+def test_there_is_no_process_group_before_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     dist = tl.distributed
     assert dist.is_available() == dist.is_mpi_available()
     assert not dist.is_initialized()
     assert not dist.is_torchelastic_launched()
+    monkeypatch.setattr("sys.platform", "emscripten")
+    with pytest.raises(DeviceError, match="a browser tab is one process"):
+        dist.init_process_group()
     with pytest.raises(ValueError, match="not been initialized"):
         dist.get_rank()
     with pytest.raises(ValueError, match="not been initialized"):

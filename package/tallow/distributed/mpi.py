@@ -123,7 +123,7 @@ class World:
             goodbyes = [self._goodbyes.Isend(bytearray(), other, GOODBYE) for other in others]
             while self.gone != others:
                 self.look()
-                time.sleep(NAP_S)
+                time.sleep(LOOK_S / 10)
             self.MPI.Request.Waitall(goodbyes)
         except BaseException:
             self.abort()

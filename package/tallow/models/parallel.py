@@ -36,7 +36,8 @@ class TensorParallelLlama(Llama):
     """A Llama of which each process of the job has its heads, its feed-forward features and its rows of the vocabulary.
 
     All processes call it with the same tokens, and get the same logits. It is made by `from_pretrained`, which reads
-    this process's part of the files, or by `assemble`, from a state dict of the whole.
+    this process's part of the files, or by `assemble`, from a state dict of the whole. By itself it is without memory,
+    whatever the device.
 
     Raises:  ArgumentError before init_process_group, or when there are not as many heads or features for each process
     """

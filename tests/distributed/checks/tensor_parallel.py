@@ -65,6 +65,13 @@ def check_logits_and_texts(folder: Path) -> None:
         assert divided.new_cache().layers[0].keys.shape[1] == SIZES["num_key_value_heads"] // dist.get_world_size()
 
 
+def check_a_token_beyond_the_vocabulary(folder: Path) -> None:
+    divided = TensorParallelLlama.from_pretrained(write(folder, "beyond"))
+    for token in (-1, SIZES["vocab_size"]):
+        with pytest.raises(IndexError):
+            divided(tl.tensor([[1, token]]))
+
+
 def check_bfloat16(folder: Path) -> None:
     place = write(folder, "bfloat16", dtype=tl.bfloat16)
     whole, divided = Llama.from_pretrained(place), TensorParallelLlama.from_pretrained(place)

@@ -103,5 +103,7 @@ class VocabParallelEmbedding(Embedding):
 
     def forward(self, input: Tensor) -> Tensor:
         mine = (input >= self.share.start) & (input < self.share.stop)
-        rows = F.embedding((input - self.share.start) * mine, self.weight)  # type: ignore[operator]  # mypy sees the module
+        nobodys = (input < 0) | (input >= self.share.total)  # beyond every rank's rows: the look-up refuses it
+        index = (input - self.share.start) * mine + self.share.size * nobodys
+        rows = F.embedding(index, self.weight)  # type: ignore[operator]  # mypy sees the module
         return reduce_from_group(rows * mine.unsqueeze(-1).to(rows.dtype), self.group)

@@ -1,22 +1,30 @@
 /** Where the files of a model come from: a folder of this computer, a server's list of them, or an address. */
 
+import { find } from "./cache.js";
+import { Missing } from "./download.js";
 import { Problem } from "./protocol.js";
-import { Missing, readInto } from "./source.js";
+import { readInto } from "./source.js";
 
-/** @import { Source } from "./protocol.js" */
+/** @import { Remote, Source } from "./protocol.js" */
 
 /**
- * A place that holds a model. `read` is for its small files, which are looked into before the rest is fetched.
+ * A place that holds a model. `open` comes first; `read` is for its small files, which are looked into before the rest is
+ * fetched.
  * @typedef {{
+ *   open?(signal: AbortSignal): Promise<void>,
  *   has(path: string): boolean,
+ *   isThere?(path: string, signal: AbortSignal): Promise<boolean>,
  *   read(path: string, signal: AbortSignal): Promise<File | null>,
  *   source(path: string): Source,
- * }} Place  `has` is true also where only trying will tell
+ * }} Place  `has` is true also where only trying will tell, which `isThere` does
  * @typedef {{ name: string, place: Place }} Choice
- * @typedef {{ required: string[], optional: string[] }} Wanted
+ * @typedef {{ required: string[], optional: string[], weights?: string[] }} Wanted  `weights` are folders that hold some
  */
 
 const HUB = "https://huggingface.co/";
+// The names of weights, the first that is there; beside an index, which then comes first, they are in parts.
+const WEIGHTS = ["model.safetensors", "pytorch_model.bin"];
+const LARGE = /\.(safetensors|bin|pt)$/;
 
 /**
  * The files of the model at a place, the small ones first.
@@ -28,8 +36,10 @@ const HUB = "https://huggingface.co/";
  * @throws {Problem} naming the files that are not there
  */
 export async function filesOf(place, heads, ask, signal) {
+  await place.open?.(signal);
   const read = async (/** @type {[string, string]} */ [name, path]) => [name, await (await place.read(path, signal))?.text()];
-  const { required, optional } = await ask(Object.fromEntries(await Promise.all(Object.entries(heads).map(read))));
+  const { required, optional, weights = [] } = await ask(Object.fromEntries(await Promise.all(Object.entries(heads).map(read))));
+  for (const part of weights) required.push(...(await weightsOf(place, part, signal)));
   const missing = required.filter((path) => !place.has(path));
   if (missing.length) {
     throw new Problem(
@@ -44,9 +54,29 @@ export async function filesOf(place, heads, ask, signal) {
     const file = await place.read(path, signal);
     if (file) files[path] = { file };
   }
-  const isLarge = (/** @type {string} */ path) => Number(path.endsWith(".safetensors"));
+  const isLarge = (/** @type {string} */ path) => Number(LARGE.test(path));
   for (const path of required.sort((a, b) => isLarge(a) - isLarge(b))) files[path] = place.source(path);
   return files;
+}
+
+/** The files that hold the weights of a part, whole or in shards. @param {Place} place @param {string} part  empty or with a slash at its end @param {AbortSignal} signal */
+async function weightsOf(place, part, signal) {
+  for (const name of WEIGHTS) {
+    const path = part + name;
+    const index = await place.read(`${path}.index.json`, signal);
+    if (index) return [`${path}.index.json`, ...shardsOf(await index.text(), path).map((shard) => part + shard)];
+    if (await (place.isThere?.(path, signal) ?? place.has(path))) return [path];
+  }
+  return [part + WEIGHTS[0]];
+}
+
+/** @param {string} text  of an index, which Python checks @param {string} path @returns {string[]} */
+function shardsOf(text, path) {
+  try {
+    return [...new Set(Object.values(/** @type {Record<string, string>} */ (JSON.parse(text).weight_map)).map(String))];
+  } catch {
+    throw new Problem("CheckpointError", `${path}.index.json is no index of weights.`, "Choose or fetch the model's files again.");
+  }
 }
 
 /** Files by their paths, of which those in the outermost folder that looks like a model's are taken. @param {Map<string, File>} files @returns {Place} */
@@ -68,7 +98,7 @@ export function folder(files) {
 export function listed(urls) {
   return {
     has: (path) => path in urls,
-    read: async (path, signal) => (path in urls ? read(urls[path], signal) : null),
+    read: async (path, signal) => (path in urls ? read({ url: urls[path] }, signal) : null),
     source: (path) => ({ url: urls[path] }),
   };
 }
@@ -77,9 +107,51 @@ export function listed(urls) {
 function address(url) {
   return {
     has: () => true,
-    read: (path, signal) => read(url + path, signal),
+    isThere: (path, signal) => isThere(url + path, signal),
+    read: (path, signal) => read({ url: url + path }, signal),
     source: (path) => ({ url: url + path }),
   };
+}
+
+/** A repository of the Hub, whose list says which files there are, how large they are, and the SHA-256 of large ones. @param {string} name @returns {Place} */
+function repository(name) {
+  const url = `${HUB}${name}/resolve/main/`;
+  const untold = address(url); // offline, what is kept can still be read
+  /** @type {Map<string, Remote> | null} */
+  let files = null;
+  return {
+    async open(signal) {
+      files = await listOf(name, url, signal);
+    },
+    has: (path) => files?.has(path) ?? true,
+    isThere: async (path, signal) => files?.has(path) ?? isThere(url + path, signal),
+    read: async (path, signal) => {
+      if (!files) return untold.read(path, signal);
+      const file = files.get(path);
+      return file ? read(file, signal) : null;
+    },
+    source: (path) => files?.get(path) ?? untold.source(path),
+  };
+}
+
+/** @param {string} name @param {string} url  of its files @param {AbortSignal} signal @returns {Promise<Map<string, Remote> | null>}  null where the Hub cannot be reached */
+async function listOf(name, url, signal) {
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(`${HUB}api/models/${name}/tree/main?recursive=true`, { signal });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return null;
+  }
+  if (response.status === 401 || response.status === 404) {
+    throw new Problem("DownloadError", `The Hub has no model ${name}, or not for everybody.`, "Check its owner and name; of a private one, download the files and choose their folder.");
+  }
+  if (!response.ok) return null;
+  /** @type {{ type: string, path: string, size: number, lfs?: { oid: string } }[]} */
+  const entries = await response.json();
+  const isFile = (/** @type {{ type: string }} */ { type }) => type === "file";
+  return new Map(entries.filter(isFile).map(({ path, size, lfs }) => [path, { url: url + path, size, ...(lfs && { sha256: lfs.oid }) }]));
 }
 
 /**
@@ -95,12 +167,12 @@ export function written(text, example) {
     const url = name.replace(/\/*$/, "/");
     return { name: url.split("/").at(-2) ?? url, place: address(url) };
   }
-  if (/^([\w.-]+\/)?[\w.-]+$/.test(name)) return { name, place: address(`${HUB}${name}/resolve/main/`) };
+  if (/^([\w.-]+\/)?[\w.-]+$/.test(name)) return { name, place: repository(name) };
   throw new Problem("BadModel", `"${name}" is neither a model of the Hub nor an address.`, `Write its owner and name, as in ${example}.`);
 }
 
-/** A small file, from the browser's copy if there is one; null where there is no such file. @param {string} url @param {AbortSignal} signal */
-async function read(url, signal) {
+/** A small file, from the browser's copy if there is one; null where there is no such file. @param {Remote} remote @param {AbortSignal} signal */
+async function read(remote, signal) {
   /** @type {Uint8Array<ArrayBuffer>[]} */
   const chunks = [];
   const sink = {
@@ -110,12 +182,23 @@ async function read(url, signal) {
     digest: async () => crypto.subtle.digest("SHA-256", await new Blob(chunks).arrayBuffer()),
   };
   try {
-    await readInto({ url }, sink, { onProgress: () => {}, signal });
+    await readInto(remote, sink, { onProgress: () => {}, signal });
   } catch (error) {
     if (error instanceof Missing) return null;
     throw error;
   }
-  return new File(chunks, url);
+  return new File(chunks, remote.url);
+}
+
+/** Whether there is a file, kept or on its server; one that does not tell without sending it has it, for all we know. @param {string} url @param {AbortSignal} signal */
+async function isThere(url, signal) {
+  if ((await find(url))?.sha256) return true;
+  try {
+    return (await fetch(url, { method: "HEAD", signal })).status !== 404;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return true; // reading it will say why it cannot be read
+  }
 }
 
 // A model's folder holds folders of its parts; the Hub's cache keeps it three folders deep.

@@ -2,7 +2,8 @@
  * What a page and its worker say to each other. Every request has an `id`; its replies carry the same one, and end with
  * exactly one `done` or `error`. `abort` names the request to stop and has no reply of its own.
  *
- * @typedef {{ url: string } | { file: File }} Source  where the bytes of a file come from
+ * @typedef {{ url: string, size?: number, sha256?: string }} Remote  a file on a server, and what is known of it
+ * @typedef {Remote | { file: File }} Source  where the bytes of a file come from
  *
  * Page to worker
  *

@@ -1,9 +1,10 @@
 /** Bytes from a file or a URL into Python's memory, chunk by chunk, with a copy of downloads kept by the browser. */
 
 import * as cache from "./cache.js";
+import { Download, chunksOf } from "./download.js";
 import { Problem } from "./protocol.js";
 
-/** @import { Source, Stage } from "./protocol.js" */
+/** @import { Remote, Source, Stage } from "./protocol.js" */
 
 /**
  * Where the bytes go: `begin`, which throws if the file's first bytes or its size make it useless, then `write` for each
@@ -24,8 +25,8 @@ const MAX_BYTES = 3 * 2 ** 30;
 // As much as the largest header of the formats read here.
 const HEAD_BYTES = 256;
 
-/** There is no such file. */
-export class Missing extends Problem {}
+/** The bytes have ended before they should. */
+class Broken extends Problem {}
 
 /**
  * @param {Source} source
@@ -35,73 +36,55 @@ export class Missing extends Problem {}
  * @throws {Problem} the source cannot be read, is too large, or its head is refused
  */
 export async function readInto(source, sink, options) {
-  return "file" in source ? readFile(source.file, sink, options) : readUrl(source.url, sink, options);
+  return "file" in source ? readFile(source.file, sink, options) : readUrl(source, sink, options);
 }
 
 /** @param {File} file @param {Sink} sink @param {Options} options @returns {Promise<Read>} */
 async function readFile(file, sink, options) {
   checkSize(file.size, file.name);
-  const size = await pump(file.stream(), file.size, sink, options, { stage: "file", name: file.name });
+  const size = await pump(chunksOf(file.stream()), file.size, sink, options, { stage: "file", name: file.name });
   return { size, notice: null };
 }
 
-/** @param {string} url @param {Sink} sink @param {Options} options @returns {Promise<Read>} */
-async function readUrl(url, sink, options) {
-  let notice = null;
+/** @param {Remote} remote @param {Sink} sink @param {Options} options @returns {Promise<Read>} */
+async function readUrl(remote, sink, options) {
+  const { url } = remote;
   const entry = await cache.find(url);
-  if (entry) {
-    const size = await pump(entry.body, entry.size, sink, options, { stage: "cache", name: url }).catch(async (error) => {
+  let notice = null;
+  if (entry?.sha256 && (!remote.sha256 || remote.sha256 === entry.sha256)) {
+    const size = await pump(entry.chunks(), entry.size, sink, options, { stage: "cache", name: url }).catch(async (error) => {
       if (!options.signal.aborted) await cache.remove(url); // what is refused or unreadable now would be so for ever
       throw error;
     });
     if (size === entry.size && hex(await sink.digest()) === entry.sha256) return { size, notice };
-    await cache.remove(url);
     notice = "The stored copy was damaged, so the file was downloaded again.";
   }
-  const response = await request(url, options.signal);
-  const size = sizeOf(response);
-  checkSize(size, url);
-  const writer = await cache.write(url);
+  const download = await Download.begin(remote, entry?.sha256 ? null : entry, options.signal);
+  checkSize(download.size, url);
+  if (!download.loaded) await cache.remove(url);
+  const copy = new cache.Writer(url, { size: download.size, version: download.version, sha256: null }, download.loaded);
   try {
-    const received = await pump(response.body, size, sink, options, { stage: "download", name: url, copy: writer });
-    await writer.commit(received, writer.failure ? "" : hex(await sink.digest()));
-    if (writer.failure) notice = `The download is not kept for the next visit: ${writer.failure}.`;
-    return { size: received, notice };
+    const size = await pump(download.chunks(copy), download.size, sink, options, { stage: "download", name: url });
+    const sha256 = copy.failure && !remote.sha256 ? "" : hex(await sink.digest());
+    checkContent(remote, size, sha256);
+    await copy.commit(size, sha256);
+    if (copy.failure) notice = `The download is not kept for the next visit: ${copy.failure}.`;
+    return { size, notice };
   } catch (error) {
-    await writer.abort();
+    // What the connection broke off may come later; what was refused would be refused again.
+    if (options.signal.aborted || error instanceof Broken) await copy.abort();
+    else await cache.remove(url);
     throw error;
   }
 }
 
-/** @param {string} url @param {AbortSignal} signal */
-async function request(url, signal) {
-  /** @type {Response} */
-  let response;
-  try {
-    // Our own cache holds what is worth holding; the HTTP cache would keep a second copy of a large file.
-    response = await fetch(url, { signal, cache: "no-store" });
-  } catch (error) {
-    if (signal.aborted) throw error;
-    throw navigator.onLine
-      ? new Problem(
-          "DownloadError",
-          `${url} could not be fetched.`,
-          "The address may be wrong, the server down, or it may not let other sites read its files (CORS).",
-        )
-      : new Problem("DownloadError", `${url} could not be fetched: you are offline.`, "Connect, or choose a file from this computer.");
-  }
-  if (!response.ok) {
-    const status = `${response.status} ${response.statusText}`.trim();
-    const Kind = response.status === 404 ? Missing : Problem;
-    throw new Kind("DownloadError", `${url}: the server answers ${status}.`, "Check the address, or choose a file from this computer.");
-  }
-  return response;
-}
-
-/** The size of the body, if the server tells it. @param {Response} response */
-function sizeOf({ headers }) {
-  const length = headers.get("content-length");
-  return length === null || headers.has("content-encoding") ? null : Number(length);
+/** @param {Remote} remote @param {number} size @param {string} sha256 */
+function checkContent(remote, size, sha256) {
+  const isSize = remote.size === undefined || remote.size === size;
+  const isHash = remote.sha256 === undefined || remote.sha256 === sha256;
+  if (isSize && isHash) return;
+  const why = isSize ? `its SHA-256 is ${sha256}, not ${remote.sha256}` : `it has ${size} bytes, not ${remote.size}`;
+  throw new Problem("DamagedDownload", `${remote.url} did not come as it should: ${why}.`, "Load it again. If that does not help, the server has another file than its list says.");
 }
 
 /** @param {number | null} size @param {string} name */
@@ -116,33 +99,31 @@ function checkSize(size, name) {
 }
 
 /**
- * Move a stream into a sink, and into the cache beside it.
- * @param {ReadableStream<Uint8Array> | null} stream
+ * Move bytes into a sink.
+ * @param {AsyncIterable<Uint8Array<ArrayBuffer>>} chunks
  * @param {number | null} size
  * @param {Sink} sink
  * @param {Options} options
- * @param {{ stage: Stage, name: string, copy?: cache.Writer }} source
+ * @param {{ stage: Stage, name: string }} source
  * @returns {Promise<number>} how many bytes there were
  */
-async function pump(stream, size, sink, { onProgress, signal }, { stage, name, copy }) {
-  const reader = (stream ?? new Blob().stream()).getReader();
+async function pump(chunks, size, sink, { onProgress, signal }, { stage, name }) {
   let loaded = 0;
+  let begun = false;
   try {
-    const head = await readHead(reader, HEAD_BYTES);
-    sink.begin(head, size);
-    for (let chunk = head; chunk.length; chunk = await nextChunk(reader)) {
+    for await (const chunk of headFirst(chunks, HEAD_BYTES)) {
       signal.throwIfAborted();
+      if (!begun) sink.begin(chunk, size);
+      begun = true;
       loaded += chunk.length;
       checkSize(loaded, name);
       sink.write(chunk);
-      await copy?.write(chunk);
       onProgress({ stage, loaded, total: size });
     }
   } catch (error) {
-    await reader.cancel().catch(() => {}); // a stream that failed cannot be cancelled, and need not be
     // What streams throw names neither the file nor the place; Problems and aborts already say enough.
     if (error instanceof Problem || signal.aborted) throw error;
-    throw new Problem(
+    throw new Broken(
       "ReadError",
       `${name} stopped after ${megabytes(loaded)}${size === null ? "" : ` of ${megabytes(size)}`}: ${error instanceof Error ? error.message : error}`,
       stage === "download" ? "Check the connection, then load it again." : "Choose the file again; it may have changed since.",
@@ -153,32 +134,26 @@ async function pump(stream, size, sink, { onProgress, signal }, { stage, name, c
 }
 
 /**
- * The first chunks, joined until they have `length` bytes or the stream ends.
- * @param {ReadableStreamDefaultReader<Uint8Array>} reader
+ * The chunks, the first ones joined until they have `length` bytes; an empty one of none.
+ * @param {AsyncIterable<Uint8Array<ArrayBuffer>>} chunks
  * @param {number} length
- * @returns {Promise<Uint8Array>}
+ * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>}
  */
-async function readHead(reader, length) {
-  /** @type {Uint8Array} */
+async function* headFirst(chunks, length) {
   let head = new Uint8Array();
-  while (head.length < length) {
-    const value = await nextChunk(reader);
-    if (!value.length) break;
-    const joined = new Uint8Array(head.length + value.length);
-    joined.set(head);
-    joined.set(value, head.length);
-    head = joined;
+  let begun = false;
+  for await (const chunk of chunks) {
+    if (begun) yield chunk;
+    else {
+      const joined = new Uint8Array(head.length + chunk.length);
+      joined.set(head);
+      joined.set(chunk, head.length);
+      head = joined;
+      begun = head.length >= length;
+      if (begun) yield head;
+    }
   }
-  return head;
-}
-
-/** The next bytes; none at the end. @param {ReadableStreamDefaultReader<Uint8Array>} reader @returns {Promise<Uint8Array>} */
-async function nextChunk(reader) {
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return new Uint8Array();
-    if (value.length) return value;
-  }
+  if (!begun) yield head;
 }
 
 /** @param {number} bytes */

@@ -17,6 +17,7 @@ class Host(ThreadingHTTPServer):
     /plain/   as they are           /cut/      half of it, then the connection drops
     /chunked/ without their size    /slow/     a kilobyte every 20 ms
     /closed/  to no other origin    /huge/     with a size of 4 GB in the header
+    /weak/    as they are, from the byte that is asked for; but the connection drops at `breaks_at`, once
     """
 
     daemon_threads = True
@@ -25,6 +26,11 @@ class Host(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.files = files
         self.requests: Counter[str] = Counter()
+        self.ranges: list[str | None] = []  # that were asked for
+        self.version = "Sat, 21 Nov 2026 12:00:00 GMT"  # when the files were last changed
+        self.breaks_at: int | None = None
+        self.goes_down = False  # with the connection
+        self.is_down = False
 
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.server_port}/{path}"
@@ -42,6 +48,8 @@ class _Handler(BaseHTTPRequestHandler):
         manner, _, name = self.path[1:].partition("/")
         if name not in self.server.files:
             return self.send_error(404)
+        if manner == "weak":
+            return self.send_weakly(self.server.files[name])
         data = self.server.files[name]
         size = 4 << 30 if manner == "huge" else len(data)
         self.send_response(200)
@@ -64,6 +72,26 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.wfile.write(data)
             self.close_connection = manner == "huge"
+
+    def do_HEAD(self) -> None:
+        name = self.path[1:].partition("/")[2]
+        self.send_error(200 if name in self.server.files else 404)
+
+    def send_weakly(self, data: bytes) -> None:
+        if self.server.is_down:
+            return self.send_error(503)
+        asked = self.headers["Range"]
+        self.server.ranges.append(asked)
+        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
+        end, self.server.breaks_at = self.server.breaks_at or len(data), None
+        self.send_response(206 if asked else 200)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Last-Modified", self.server.version)
+        self.send_header("Content-Length", str(len(data) - start))
+        self.end_headers()
+        self.wfile.write(data[start:end])
+        self.close_connection = end < len(data)
+        self.server.is_down = self.close_connection and self.server.goes_down
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         self.send_response(code)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from support import tokenizer_kinds
 from tests.browser.conftest import START_MS
 from tests.browser.dropping import drop
@@ -318,6 +320,98 @@ def test_addresses_of_no_model(shared: Reader, host: Host) -> None:
     shared.load("no model at all").fails_with("neither a model of the Hub nor an address")
     shared.load(host.url("plain/elsewhere")).fails_with("plain/elsewhere/config.json", "404")
     shared.load(host.url("closed/tiny")).fails_with("CORS")
+
+
+def in_shards(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The same model, its weights in two files and an index."""
+    state = safetensors.load(files["model.safetensors"])
+    names = sorted(state)
+    halves = {"model-1.safetensors": names[::2], "model-2.safetensors": names[1::2]}
+    index = {"weight_map": {name: shard for shard, part in halves.items() for name in part}}
+    shards = {
+        shard: b"".join(safetensors.encode({name: state[name] for name in part})) for shard, part in halves.items()
+    }
+    rest = {name: content for name, content in files.items() if name != "model.safetensors"}
+    return rest | shards | {"model.safetensors.index.json": json.dumps(index).encode()}
+
+
+def as_pytorchs(files: dict[str, bytes], folder: Path) -> dict[str, bytes]:
+    tl.save(safetensors.load(files["model.safetensors"]), folder / "x.pth")
+    rest = {name: content for name, content in files.items() if name != "model.safetensors"}
+    return rest | {"pytorch_model.bin": (folder / "x.pth").read_bytes()}
+
+
+@pytest.fixture
+def tiny_files(tiny: Path) -> dict[str, bytes]:
+    return {path.relative_to(tiny).as_posix(): path.read_bytes() for path in tiny.rglob("*.*")}
+
+
+def test_weights_of_every_form(shared: Reader, tiny: Path, tiny_files: dict[str, bytes], tmp_path: Path) -> None:
+    vectors = native(tiny).encode(["a cat", "a dog"], normalize=True)
+    sharded, pytorchs = in_shards(tiny_files), as_pytorchs(tiny_files, tmp_path)
+    for name, files in {"sharded": sharded, "pytorchs": pytorchs}.items():
+        folder = tmp_path / name
+        for path, content in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        shared.choose(folder).is_ready().compare("a cat", "a dog")
+        np.testing.assert_allclose(shared.table(), vectors @ vectors.T, atol=1e-4 + 5e-5)
+    (tmp_path / "sharded" / "model-2.safetensors").unlink()
+    shared.choose(tmp_path / "sharded").fails_with("missing: model-2.safetensors")
+    with hosting({f"tiny/{path}": content for path, content in pytorchs.items()}) as host:
+        shared.load(host.url("plain/tiny")).is_ready()
+
+
+class Hub:
+    """Answers as the Hub does, for repositories that are files by their paths."""
+
+    def __init__(self, **repositories: dict[str, bytes]) -> None:
+        self.repositories = repositories
+        self.served: dict[str, bytes] = {}  # in place of what the list says
+        self.gated: set[str] = set()
+
+    def __call__(self, route: Route) -> None:
+        status, content = self.reply(urlsplit(route.request.url).path)
+        headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "X-Error-Code"}
+        headers |= {"X-Error-Code": "GatedRepo"} if status == 403 else {}
+        route.fulfill(status=status, body=content, headers=headers)
+
+    def reply(self, path: str) -> tuple[int, bytes]:
+        is_list = path.startswith("/api/models/")
+        name, _, rest = path.removeprefix("/api/models").removeprefix("/who/").partition("/")
+        files = self.repositories.get(name)
+        if files is None:
+            return 401, b""
+        if is_list:
+            entries: list[dict[str, Any]] = [{"type": "directory", "path": "1_Pooling"}]
+            for file, content in files.items():
+                lfs = {"lfs": {"oid": hashlib.sha256(content).hexdigest()}} if file.endswith(".safetensors") else {}
+                entries.append({"type": "file", "path": file, "size": len(content), **lfs})
+            return 200, json.dumps(entries).encode()
+        file = rest.removeprefix("resolve/main/")
+        if name in self.gated and file.endswith(".safetensors"):
+            return 403, b""
+        return 200, self.served.get(file, files[file])
+
+
+def test_models_of_the_hub(shared: Reader, tiny_files: dict[str, bytes]) -> None:
+    hub = Hub(tiny=in_shards(tiny_files), gated=tiny_files, torn=tiny_files, page=tiny_files)
+    shared.page.context.route("https://huggingface.co/**", hub)
+    try:
+        shared.load("who/tiny").is_ready().compare("a cat", "a dog")
+        shared.load("who/none").fails_with("The Hub has no model who/none")
+        hub.gated.add("gated")
+        shared.load("who/gated").fails_with("who/gated", "open only to those who have accepted its model's terms")
+        weights = tiny_files["model.safetensors"]
+        hub.served["model.safetensors"] = weights[:-1] + bytes([weights[-1] ^ 1])
+        shared.load("who/torn").fails_with("torn/resolve/main/model.safetensors", "its SHA-256 is")
+        hub.served["model.safetensors"] = weights[:-1]
+        shared.load("who/torn").fails_with(f"has {len(weights) - 1} bytes, not {len(weights)}")
+        hub.served["model.safetensors"] = b"<!doctype html><title>Too many requests</title>"
+        shared.load("who/page").fails_with("model.safetensors is no safetensors file")
+        expect(shared.name).to_contain_text("who/tiny: ")  # which is there as before
+    finally:
+        shared.page.context.unroute("https://huggingface.co/**")
 
 
 def test_demo_offers_the_models_of_a_folder(page: Page, pyodide_dir: Path, tiny: Path) -> None:

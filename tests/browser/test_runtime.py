@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -266,7 +267,8 @@ def test_damaged_copy_is_downloaded_again(runtime: Page, host: Host) -> None:
     url = host.url("plain/other")
     load(runtime, model=url)
     runtime.evaluate(
-        "async (url) => (await caches.open('tallow-downloads')).put(url, new Response('damaged'))", url
+        "async (url) => (await caches.open('tallow-downloads')).put(url, new Response('damaged'))",
+        f"{url}?tallow-part=0",
     )  # as long as the file itself
     result = load(runtime, model=url)
     assert result["info"]["model"] == loaded(OTHER)
@@ -317,6 +319,35 @@ def test_dropped_connection_says_how_far_it_came(runtime: Page, host: Host) -> N
     assert result["error"] == "ReadError"
     assert "of 2.1 MB" in result["message"]
     assert kept(runtime) == 0
+
+
+def test_broken_connection_goes_on_where_it_stopped(runtime: Page, host: Host) -> None:
+    host.breaks_at = 700_001
+    result = load(runtime, model=host.url("weak/data"))
+    assert result["info"]["model"] == loaded(DATA)
+    first, rest = host.ranges[-2:]
+    assert first is None
+    assert re.fullmatch(r"bytes=\d+-", rest or "")
+    assert result["progress"][-2]["loaded"] == len(DATA)
+
+
+@pytest.mark.parametrize("has_changed", [False, True])
+def test_download_goes_on_in_a_later_visit(has_changed: bool, runtime: Page, host: Host) -> None:
+    """What has come is kept in parts of 16 MiB, of use until the file changes."""
+    part = 16 << 20
+    data = host.files["large"] = DATA * 15  # less than two parts; a browser loses some MB of what came last
+    host.breaks_at, host.goes_down = len(data) - 1, True
+    result = load(runtime, model=host.url("weak/large"))
+    assert result["error"] == "ReadError"
+    assert re.search(r"stopped after .* of 31\.5 MB: .* 503", result["message"])
+    assert kept(runtime) == 2, "a part, and what it is of"
+    host.is_down = host.goes_down = False
+    if has_changed:
+        data = host.files["large"] = OTHER + DATA * 15
+        host.version = "Sun, 22 Nov 2026 12:00:00 GMT"
+    assert load(runtime, model=host.url("weak/large"))["info"]["model"] == loaded(data)
+    assert host.ranges[-1] == (None if has_changed else f"bytes={part}-")
+    assert stages(load(runtime, model=host.url("weak/large"))) == {"cache", "model"}
 
 
 def test_too_large_a_download_is_refused_by_its_size(runtime: Page, host: Host) -> None:

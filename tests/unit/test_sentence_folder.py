@@ -17,23 +17,23 @@ from tallow.models.sentence_folder import EncoderFiles, encoder_class, encoder_f
 
 PARTS = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"), ("Normalize", "3_Normalize")]
 MODULES = json.dumps([{"path": place, "type": f"sentence_transformers.models.{kind}"} for kind, place in PARTS])
-ALONE = ("config.json", "tokenizer.json", "model.safetensors")
+ALONE = ("config.json", "tokenizer.json")
 OPTIONAL = ("tokenizer_config.json", "sentence_bert_config.json")
 
 
 def test_files_of_an_encoder_alone() -> None:
-    assert files_of(None) == EncoderFiles(ALONE, OPTIONAL)
+    assert files_of(None) == EncoderFiles(ALONE, OPTIONAL, ("",))
 
 
 def test_files_of_its_parts() -> None:
-    parts = ("1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors")
-    assert files_of(MODULES.encode()) == EncoderFiles(("modules.json", *ALONE, *parts), OPTIONAL)
+    parts = ("1_Pooling/config.json", "2_Dense/config.json")
+    assert files_of(MODULES.encode()) == EncoderFiles(("modules.json", *ALONE, *parts), OPTIONAL, ("", "2_Dense/"))
 
 
 def test_files_of_a_transformer_in_a_folder_of_its_own() -> None:
     modules = b'[{"path": "0_BERT", "type": "sentence_transformers.models.Transformer"}]'
     required = ("modules.json", *(f"0_BERT/{name}" for name in ALONE))
-    assert files_of(modules) == EncoderFiles(required, tuple(f"0_BERT/{name}" for name in OPTIONAL))
+    assert files_of(modules) == EncoderFiles(required, tuple(f"0_BERT/{name}" for name in OPTIONAL), ("0_BERT/",))
 
 
 @pytest.mark.parametrize("modules", [b"{", b"\xff", b"[" * 100_000, b"{}", b"[1]", b'[{"path": "../x"}]'])
@@ -52,16 +52,26 @@ def write(folder: Path, *names: str, **config: Any) -> Path:
 
 def test_folder_of_an_encoder(tmp_path: Path) -> None:
     write(tmp_path, *ALONE, "README.md", "tokenizer_config.json", architectures=["BertForMaskedLM"])
-    assert encoder_files(tmp_path) == [*ALONE, "tokenizer_config.json"]
+    assert encoder_files(tmp_path) == []
+    (tmp_path / "pytorch_model.bin").touch()
+    assert encoder_files(tmp_path) == [*ALONE, "pytorch_model.bin", "tokenizer_config.json"]
+    (tmp_path / "model.safetensors").touch()
+    assert encoder_files(tmp_path) == [*ALONE, "model.safetensors", "tokenizer_config.json"]
+    shards = ["model-1.safetensors", "model-2.safetensors"]
+    weight_map = {"b": shards[0], "a": shards[1]}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    assert encoder_files(tmp_path) == []
+    write(tmp_path, *shards, architectures=["BertForMaskedLM"])
+    assert encoder_files(tmp_path) == [*ALONE, "model.safetensors.index.json", *shards, "tokenizer_config.json"]
 
 
 @pytest.mark.parametrize(
     ("names", "config"),
     [
         ((), {"architectures": ["BertModel"]}),
-        (ALONE, {"architectures": ["LlamaForCausalLM"]}),
-        (ALONE, {"architectures": ["SomethingElse"]}),
-        ((*ALONE, "modules.json"), {"architectures": ["BertModel"]}),  # which is empty
+        ((*ALONE, "model.safetensors"), {"architectures": ["LlamaForCausalLM"]}),
+        ((*ALONE, "model.safetensors"), {"architectures": ["SomethingElse"]}),
+        ((*ALONE, "model.safetensors", "modules.json"), {"architectures": ["BertModel"]}),  # which is empty
     ],
 )
 def test_folders_of_no_encoder(names: tuple[str, ...], config: dict[str, Any], tmp_path: Path) -> None:

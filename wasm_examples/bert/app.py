@@ -18,14 +18,16 @@ import numpy.typing as npt
 import tallow as tl
 from tallow import kernels
 from tallow.errors import CheckpointError, TallowError
-from tallow.io import safetensors
+from tallow.io.model_folder import load_folder, load_weights
 from tallow.io.source import Opened
 from tallow.models import SentenceEncoder
-from tallow.models.sentence_folder import CONFIG, WEIGHTS, encoder_class, files_of
+from tallow.models.sentence_folder import CONFIG, encoder_class, files_of
 
 # The largest tokenizer.json in use take some 40 MB: room for any, yet no file chosen by mistake is read to its end.
 MAX_JSON_BYTES = 64 << 20
+SAFETENSORS, PYTORCH = WEIGHTS = (".safetensors", ".bin")
 HEADER_AT = 8  # in a safetensors file, after the header's length
+PYTORCH_HEADS = (b"PK", b"\x80")  # an archive, or a pickle, which PyTorch wrote before
 DIRECTORY = "the files of a model lie on its page of the Hub, under Files and versions"
 
 
@@ -42,7 +44,8 @@ class Demo:
         self._texts: list[str] = []
 
     def wanted(self, *, modules: str | None = None, config: str | None = None) -> dict[str, list[str]]:
-        """The names of the files of a model, given what its `modules.json` and `config.json` say; None without one.
+        """The names of the files of a model, and of its folders with weights, given what its `modules.json` and
+        `config.json` say; None without one.
 
         Raises:  CheckpointError for a model that makes no vectors of texts, before its weights are read
         """
@@ -50,13 +53,16 @@ class Demo:
             with _temporary_folder():
                 Path(CONFIG).write_text(config, encoding="utf-8")
                 encoder_class(Path())
-        required, optional = files_of(None if modules is None else modules.encode())
-        return {"required": list(required), "optional": list(optional)}
+        files = files_of(None if modules is None else modules.encode())
+        return {name: list(names) for name, names in files._asdict().items()}
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
-        if name.endswith(WEIGHTS):
+        if name.endswith(SAFETENSORS):
             if head[HEADER_AT : HEADER_AT + 1] != b"{":
                 raise CheckpointError(f"{name} is no safetensors file", mend=DIRECTORY)
+        elif name.endswith(PYTORCH):
+            if not head.startswith(PYTORCH_HEADS):
+                raise CheckpointError(f"{name} is no file of PyTorch's", mend=DIRECTORY)
         elif size is not None and size > MAX_JSON_BYTES:
             raise CheckpointError(f"{name}: {size} bytes are too many for it", mend=DIRECTORY)
         elif head.lstrip()[:1] not in (b"{", b"["):
@@ -66,15 +72,17 @@ class Demo:
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
         """Take a model's files, by their names in its folder. Its weights stay where they are."""
 
+        def read(path: str) -> dict[str, tl.Tensor]:
+            name = Path(path).as_posix()
+            return load_weights(Opened(files[name], name))
+
         def weights(part: Path) -> dict[str, tl.Tensor]:
-            name = (part / WEIGHTS).as_posix()
-            return safetensors.load(Opened(files[name], name))
+            return load_folder(part, read)
 
         with _temporary_folder():
             for name, data in files.items():
-                if not name.endswith(WEIGHTS):
-                    Path(name).parent.mkdir(exist_ok=True)
-                    Path(name).write_bytes(data)
+                Path(name).parent.mkdir(exist_ok=True)
+                Path(name).write_bytes(b"" if name.endswith(WEIGHTS) else data)
             encoder = SentenceEncoder.assemble(Path(), weights, dtype=tl.float32)
         self._encoder = encoder
         self._vectors.clear()

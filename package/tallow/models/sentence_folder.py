@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tallow import models
 from tallow.errors import CheckpointError
 from tallow.io.json_object import parse_list
+from tallow.io.model_folder import weight_files
 from tallow.models.auto import ENCODERS, model_class
 from tallow.models.config import CONFIG
 from tallow.models.pretrained import PretrainedModel
@@ -17,7 +18,6 @@ from tallow.text.tokenizer import FILE as TOKENIZER
 
 MODULES = "modules.json"
 TEXT_CONFIG = "sentence_bert_config.json"
-WEIGHTS = "model.safetensors"
 MAX_DEPTH = 8
 
 
@@ -33,17 +33,19 @@ def encoder_class(folder: Path) -> type[PretrainedModel]:
 
 
 class EncoderFiles(NamedTuple):
-    """Names of files in an encoder's folder: those that it needs, and those that are read where they are there."""
+    """Names of files in an encoder's folder: those that it needs, and those that are read where they are there; and the
+    folders in it that hold weights, empty or with a slash at the end."""
 
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
+    weights: tuple[str, ...] = ()
 
 
 # Of each kind of module, in its own folder.
 FILES = {
-    "Transformer": EncoderFiles((CONFIG, TOKENIZER, WEIGHTS), (TOKENIZER_CONFIG, TEXT_CONFIG)),
+    "Transformer": EncoderFiles((CONFIG, TOKENIZER), (TOKENIZER_CONFIG, TEXT_CONFIG), ("",)),
     "Pooling": EncoderFiles((CONFIG,)),
-    "Dense": EncoderFiles((CONFIG, WEIGHTS)),
+    "Dense": EncoderFiles((CONFIG,), (), ("",)),
 }
 
 
@@ -53,12 +55,13 @@ def files_of(modules: bytes | None) -> EncoderFiles:
     Raises:  CheckpointError
     """
     parts = [("Transformer", "")] if modules is None else list(_parse_modules(modules, MODULES))
-    required, optional = ([] if modules is None else [MODULES]), []
+    required, optional, weights = ([] if modules is None else [MODULES]), [], []
     for kind, place in parts:
         files = FILES.get(kind, EncoderFiles(()))
         required += [f"{place}/{name}".lstrip("/") for name in files.required]
         optional += [f"{place}/{name}".lstrip("/") for name in files.optional]
-    return EncoderFiles(tuple(required), tuple(optional))
+        weights += [f"{place}/".lstrip("/") for _ in files.weights]
+    return EncoderFiles(tuple(required), tuple(optional), tuple(weights))
 
 
 def encoder_files(folder: Path) -> list[str]:
@@ -69,9 +72,10 @@ def encoder_files(folder: Path) -> list[str]:
         if not all((folder / name).is_file() for name in files.required):
             return []
         encoder_class(next((place for kind, place in modules_of(folder) if kind == "Transformer"), folder))
+        weights = [place + name for place in files.weights for name in weight_files(folder / place)]
     except (CheckpointError, OSError):
         return []
-    return [*files.required, *(name for name in files.optional if (folder / name).is_file())]
+    return [*files.required, *weights, *(name for name in files.optional if (folder / name).is_file())]
 
 
 def modules_of(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -76,10 +76,10 @@ The losses are nats per token of the text, and nats per position of the sound; t
 
 ## Held-out phrases and voices
 
-{held_out} phrases, of the one in {held_out_share} that was never trained on, by {held_out_voices} voices that were not, either:
-{held_out_names}; greedy, with the weights as they are in the file.
-Noisy ones have echoes, and noise that is fainter by 10 to 25 dB. Most errors are a word for one that sounds like it,
-as forty for fourteen, and digits left out of long rows of them.
+{held_out} phrases, of the one in {held_out_share} that was never trained on, by {held_out_voices} voices that were
+not, either: {held_out_names}; greedy, with the weights as they are in the file.
+Noisy ones have echoes, and noise that is fainter by 10 to 25 dB. Most errors are words that sound alike, as fifteen
+for fifty, among words that have nothing to do with each other; of long rows of digits one may be left out.
 
 {scores}
 

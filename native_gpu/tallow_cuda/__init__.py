@@ -24,7 +24,8 @@ def register() -> None:
     from tallow_cuda.backend import CupyBackend  # imports CuPy at its top, so only now
 
     backend = CupyBackend()
-    backend.allow_tf32(backends.cuda.matmul.allow_tf32)
+    if backends.cuda.matmul.allow_tf32:  # said before there was a device to say it to
+        backend.allow_tf32(True)
     register_backend(backend)
 
 

@@ -77,11 +77,11 @@ class NcclEngine:
             )
         self.rank, self.size = mpi.rank, mpi.size
         _check_gpus(mpi)
-        key = np.zeros(128, np.int64)
+        key = np.zeros(128, np.uint8)
         if self.rank == 0:
-            key[:] = nccl.get_unique_id()
+            key[:] = np.frombuffer(nccl.get_unique_id(), np.uint8)
         mpi.broadcast(key, 0).wait()
-        self.comm = nccl.NcclCommunicator(self.size, tuple(key.tolist()), self.rank)
+        self.comm = nccl.NcclCommunicator(self.size, key.tobytes(), self.rank)
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self._under_way: deque[NcclWork] = deque()
 

@@ -83,7 +83,7 @@ def _fetch_file(repository: str, file: str, revision: str | None, token: str | N
 
 def _gguf_files(repository: str, revision: str | None, token: str | None) -> list[str]:
     """What a repository that has just been asked for could be loaded from."""
-    import huggingface_hub
+    import huggingface_hub  # optional: the extra `hub`
 
     try:
         names = huggingface_hub.HfApi(token=token).list_repo_files(repository, revision=revision)

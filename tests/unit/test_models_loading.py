@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 import tallow as tl
+from tallow import nn
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.io import safetensors
 from tallow.models import AutoModel, bert, falcon, gpt2, qwen, roberta
 from tallow.models.auto import ARCHITECTURES, MODEL_TYPES, model_class
 from tallow.models.config import Config
+from tallow.nn import init
 
 BERT = {
     "vocab_size": 20,
@@ -186,6 +188,21 @@ def test_layer_types_are_one_for_each_layer(types: Any, tmp_path: Path) -> None:
     sizes = BERT | {"num_hidden_layers": 2, "num_key_value_heads": 1}
     with pytest.raises(CheckpointError, match="layer_types"):
         qwen.Qwen2Config.from_json(config_file(tmp_path, **sizes, layer_types=types))
+
+
+@pytest.mark.parametrize("kind", ["BertForMaskedLM", "BertForSequenceClassification", "BertModel"])
+def test_new_weights_are_drawn_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tl.Tensor] = []
+
+    def normal_(weight: tl.Tensor, mean: float = 0.0, std: float = 1.0) -> None:
+        if std != 1.0:  # else it is the layer itself, which does not know how it is used
+            drawn.append(weight)
+
+    monkeypatch.setattr(init, "normal_", normal_)
+    model = getattr(bert, kind)(bert.BertConfig(**BERT))
+    matrices = [module.weight for module in model.modules() if isinstance(module, nn.Linear | nn.Embedding)]
+    assert {id(weight) for weight in drawn} == {id(weight) for weight in matrices}
+    assert len(drawn) == len({id(weight) for weight in drawn})
 
 
 def test_weights_that_are_no_tensors(tmp_path: Path) -> None:

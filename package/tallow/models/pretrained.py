@@ -118,10 +118,15 @@ class PretrainedModel(Module):
         return adapted
 
     def reset_parameters(self) -> None:
-        """Draw all matrices from N(0, initializer_range²), as transformers does; biases and paddings are zero."""
+        """Draw all matrices from N(0, initializer_range²), as transformers does; biases and paddings are zero. A base
+        model within draws its own."""
         if next(self.parameters()).device.type == "meta":
             return
+        base = getattr(self, self.base_model_prefix, None)
+        drawn = {*base.modules()} if isinstance(base, PretrainedModel) else set()
         for module in self.modules():
+            if module in drawn:
+                continue
             if isinstance(module, Linear | Embedding):
                 init.normal_(module.weight, 0.0, self.config.initializer_range)
             if isinstance(module, Linear) and module.bias is not None:

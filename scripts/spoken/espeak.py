@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -62,27 +63,21 @@ class Speech:
 
 
 class Espeak:
-    """eSpeak NG; a process has one.
+    """eSpeak NG.
 
     Attributes:  sample_rate_hz: of what it says
     Raises:  MissingPackageError where the library is not installed
     """
 
     def __init__(self) -> None:
-        name = ctypes.util.find_library("espeak-ng")
-        if name is None:
-            raise MissingPackageError("libespeak-ng", "making speech: apt-get install espeak-ng", "train")
-        self._library = ctypes.CDLL(name)
-        self.sample_rate_hz: int = self._library.espeak_Initialize(SYNCHRONOUS, 0, None, 0)
-        if self.sample_rate_hz <= 0:
-            raise TallowError("eSpeak NG does not start: its voices are missing")
+        self._library, self.sample_rate_hz = _started()
         self._blocks: list[Int16] = []
         self._events: list[tuple[int, int]] = []  # where in the text, where in the sound
         self._callback = _CALLBACK(self._take)  # the library does not keep it alive
-        self._library.espeak_SetSynthCallback(self._callback)
 
     def say(self, words: tuple[str, ...], voice: Voice) -> Speech:
         """Raises:  TallowError for a voice that is not installed"""
+        self._library.espeak_SetSynthCallback(self._callback)  # the library is everybody's
         if self._library.espeak_SetVoiceByName(voice.name.encode()):
             raise TallowError(f"eSpeak NG has no voice {voice.name}")
         for parameter, value in ((RATE, voice.rate), (PITCH, voice.pitch), (PITCH_RANGE, voice.pitch_range)):
@@ -114,3 +109,16 @@ class Espeak:
             following = min(following, found.get(place, following))
             starts.append(following)
         return starts[::-1]
+
+
+@cache
+def _started() -> tuple[ctypes.CDLL, int]:
+    """The library, and its sample rate; a process starts it once."""
+    name = ctypes.util.find_library("espeak-ng")
+    if name is None:
+        raise MissingPackageError("libespeak-ng", "making speech: apt-get install espeak-ng", "train")
+    library = ctypes.CDLL(name)
+    sample_rate_hz = library.espeak_Initialize(SYNCHRONOUS, 0, None, 0)
+    if sample_rate_hz <= 0:
+        raise TallowError("eSpeak NG does not start: its voices are missing")
+    return library, sample_rate_hz

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ctypes.util
-from functools import cache
 
 import pytest
 from spoken.espeak import Espeak
 
 
-@cache
 def espeak() -> Espeak:
     if ctypes.util.find_library("espeak-ng") is None:
         pytest.skip("eSpeak NG is not installed: apt-get install espeak-ng")

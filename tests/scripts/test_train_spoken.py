@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from spoken import augment, evaluation, phrases, training, vocabulary, voices
 from spoken.corpus import Clip, Corpus, utterances
-from spoken.espeak import Voice
+from spoken.espeak import Espeak, Voice
 from spoken.settings import Settings
 from spoken.training import Training, export, learning_rate_factor
 from spoken.windows import IGNORED, Plan, Windows
@@ -124,6 +125,13 @@ def test_voices_are_installed_and_say_where_words_begin() -> None:
     assert len(slow.samples) > 1.3 * len(speech.samples)
     with pytest.raises(TallowError, match="no voice nobody"):
         espeak().say(("red",), Voice("nobody"))
+
+
+def test_several_share_the_library() -> None:
+    first = espeak()
+    Espeak().say(("blue",), Voice("en-us"))
+    gc.collect()
+    assert len(first.say(("red",), Voice("en-us")).samples) > 0
 
 
 def test_held_out_voices_are_not_trained_on() -> None:

@@ -48,22 +48,26 @@ def compiled(name: str, *args: Any) -> Any:
     return kernels.KERNELS[name, library.BACKEND].fn(*args)
 
 
-def both_passes(q: Array, k: Array, v: Array, g: Array, scale: float, causal: bool) -> list[Array]:
+def both_passes(
+    q: Array, k: Array, v: Array, g: Array, scale: float, causal: bool, bias: Array | None = None
+) -> list[Array]:
     groups = q.shape[1] // k.shape[1]
-    y, stats = compiled("attention", q, k, v, scale, causal, groups)
-    return [y, *compiled("attention_backward", g, q, k, v, stats, scale, causal, groups)]
+    y, stats = compiled("attention", q, k, v, bias, scale, causal, groups)
+    return [y, *compiled("attention_backward", g, q, k, v, bias, stats, scale, causal, groups)]
 
 
-def expected(q: Array, k: Array, v: Array, g: Array, scale: float, causal: bool) -> list[Array]:
+def expected(
+    q: Array, k: Array, v: Array, g: Array, scale: float, causal: bool, bias: Array | None = None
+) -> list[Array]:
     """y, dq, dk and dv in float64."""
     groups = q.shape[1] // k.shape[1]
     q, g = q.astype(np.float64), g.astype(np.float64)
     k, v = (np.repeat(x.astype(np.float64), groups, axis=1) for x in (k, v))
-    scores = q @ k.swapaxes(2, 3) * scale
+    scores = q @ k.swapaxes(2, 3) * scale + (0 if bias is None else bias)
     if causal:
         scores = np.where(np.arange(scores.shape[3]) > np.arange(scores.shape[2])[:, None], -np.inf, scores)
-    p = np.exp(scores - scores.max(axis=3, keepdims=True))
-    p /= p.sum(axis=3, keepdims=True)
+    p = np.exp(scores - np.maximum(scores.max(axis=3, keepdims=True), -1e300))
+    p /= np.maximum(p.sum(axis=3, keepdims=True), 1e-300)  # a row that sees nothing has weights of 0
     dp = g @ v.swapaxes(2, 3)
     ds = p * (dp - (p * dp).sum(axis=3, keepdims=True)) * scale
     dk, dv = (
@@ -90,6 +94,20 @@ def test_both_passes(shape: tuple[int, ...], causal: bool, poisoned_empty: list[
     assert len(outputs) == 4
     for made in outputs:
         made.check()
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 35, 50), (2, 1, 1, 50), (35, 50), (4, 1, 50), (35, 1), (1,)], ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+def test_bias(shape: tuple[int, ...], causal: bool, poisoned_empty: list[Guarded]) -> None:
+    inputs = operands(2, 4, 2, 35, 50, 6, 9)
+    bias = normal(*shape) * 2
+    bias[normal(*shape) < -0.5] = -np.inf
+    if len(shape) > 1:
+        bias[..., :1, :] = -np.inf  # some rows, or all of them, see nothing
+    got = both_passes(*inputs, 0.4, causal, bias)
+    assert_agree(got, expected(*inputs, 0.4, causal, bias))
+    for made in poisoned_empty:
+        made.check_outside()
 
 
 def test_any_layout() -> None:
@@ -122,15 +140,17 @@ def test_what_does_not_fit_is_refused() -> None:
     q, k, v, g = operands(1, 4, 2, 5, 6, 8, 8)
     stats = normal(1, 4, 5, 2)
     bad = [
-        ("attention", (q, k, v, 1.0, False, 1)),
-        ("attention", (q, k[:, :, :5], v, 1.0, False, 2)),
-        ("attention", (q, k[..., :7], v, 1.0, False, 2)),
-        ("attention", (q[0], k[0], v[0], 1.0, False, 2)),
-        ("attention", (q.astype(np.float64), k, v, 1.0, False, 2)),
-        ("attention", (q, k[:, :, :0], v[:, :, :0], 1.0, False, 2)),
-        ("attention_backward", (g[..., :7], q, k, v, stats, 1.0, False, 2)),
-        ("attention_backward", (g, q, k, v, stats[:, :, 1:], 1.0, False, 2)),
-        ("attention_backward", (g, q, k, v, None, 1.0, False, 2)),
+        ("attention", (q, k, v, None, 1.0, False, 1)),
+        ("attention", (q, k[:, :, :5], v, None, 1.0, False, 2)),
+        ("attention", (q, k[..., :7], v, None, 1.0, False, 2)),
+        ("attention", (q[0], k[0], v[0], None, 1.0, False, 2)),
+        ("attention", (q.astype(np.float64), k, v, None, 1.0, False, 2)),
+        ("attention", (q, k[:, :, :0], v[:, :, :0], None, 1.0, False, 2)),
+        ("attention", (q, k, v, normal(5, 5), 1.0, False, 2)),
+        ("attention", (q, k, v, normal(1, 1, 4, 5, 6), 1.0, False, 2)),
+        ("attention_backward", (g[..., :7], q, k, v, None, stats, 1.0, False, 2)),
+        ("attention_backward", (g, q, k, v, None, stats[:, :, 1:], 1.0, False, 2)),
+        ("attention_backward", (g, q, k, v, None, None, 1.0, False, 2)),
     ]
     for name, args in bad:
         with pytest.raises(ShapeError):

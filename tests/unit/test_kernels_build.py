@@ -68,9 +68,9 @@ for n in (*range(1, 20), 33, 100):
     fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), False)
     fn["attention_decode"](normal(1, 4, 1, n), normal(1, 2, 5, n), normal(1, 2, 5, n), 1.0)
     q, k, v = normal(1, 4, 3, n), normal(1, 2, 5, n), normal(1, 2, 5, n + 1)
-    for causal in (True, False):
-        y, stats = fn["attention"](q, k, v, 1.0, causal, 2)
-        fn["attention_backward"](y, q, k, v, stats, 1.0, causal, 2)
+    for causal, bias in [(True, None), (False, normal(1, 3, 5)), (False, normal(3, 1))]:
+        y, stats = fn["attention"](q, k, v, bias, 1.0, causal, 2)
+        fn["attention_backward"](y, q, k, v, bias, stats, 1.0, causal, 2)
     x, w, g, settings = normal(2, 2, 3, n), normal(3, 2, 2, 1), normal(2, 3, 4, n), ((1, 1), (1, 0), (1, 1), 1)
     fn["convolution"](x, w, normal(3), *settings, (4, n)), fn["convolution_dx"](g, w, *settings, (3, n))
     fn["convolution_dw"](x, g, *settings, (3, 2, 2, 1))

@@ -10,7 +10,7 @@ before (T, K) is called `lead`: (B, H), (B), or nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -207,23 +207,36 @@ def scaled_dot_product_attention(
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     boost = 1 / keep_probability if keep_probability else 0.0
 
-    if bias is None and allowed is None and keep is None:
-        return _unmasked(query, key, value, scale, is_causal, groups)
     call = _Attention(query, key, value, bias, allowed, keep, boost, is_causal, scale, groups)
+    if keep is None:
+        y, gradients = _without_dropout(call)
+    else:
+        y, gradients = call.value(), call.gradients
 
     def backward(g: Array) -> tuple[object, ...]:
-        return *call.gradients(g), None if bias is None else lambda: call.bias_gradient(g)
+        return *gradients(g), None if bias is None else lambda: call.bias_gradient(g)
 
-    return call.value(), backward
+    return y, backward
 
 
-def _unmasked(query: Array, key: Array, value: Array, scale: float, is_causal: bool, groups: int) -> Result:
-    """All that the kernels know: neither mask nor dropout."""
-    if query.ndim == 4 and query.shape[-2] == 1 and not is_causal and _is_one_batch(query, key, value, groups):
-        y, stats = run("attention_decode", query, key, value, scale), None
+def _without_dropout(call: _Attention) -> tuple[Array, Callable[[Array], tuple[Array, Array, Array]]]:
+    """What the kernels know: the value, and how to get the gradients of q, k and v."""
+    q, k, v, mask = call.q, call.k, call.v, _added(call.bias, call.allowed, call.q)
+    settings = (call.scale, call.is_causal, call.groups)
+    is_decoding = mask is None and q.ndim == 4 and q.shape[-2] == 1 and not call.is_causal
+    if is_decoding and _is_one_batch(q, k, v, call.groups):
+        y, stats = run("attention_decode", q, k, v, call.scale), None
     else:
-        y, stats = run("attention", query, key, value, scale, is_causal, groups)
-    return y, lambda g: run("attention_backward", g, query, key, value, stats, scale, is_causal, groups)
+        y, stats = run("attention", q, k, v, mask, *settings)
+    return y, lambda g: run("attention_backward", g, q, k, v, mask, stats, *settings)
+
+
+def _added(bias: Array | None, allowed: Array | None, like: Array) -> Array | None:
+    """Both masks as one that is added to the scores; as small as these, before broadcasting."""
+    if allowed is None:
+        return bias
+    zero, hidden = like.dtype.type(0), like.dtype.type(-math.inf)
+    return array_module(like).where(allowed, zero if bias is None else bias, hidden)
 
 
 def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> int:
@@ -261,20 +274,23 @@ def _is_one_batch(query: Array, key: Array, value: Array, groups: int) -> bool:
 
 
 @kernel("attention", "array")
-def attention_array(q: Array, k: Array, v: Array, scale: float, is_causal: bool, groups: int) -> tuple[Array, None]:
+def attention_array(
+    q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
+) -> tuple[Array, None]:
     """The output, and nothing for backward, which computes the weights again.
 
     Shapes: q (..., H, T, K), k (..., G, S, K), v (..., G, S, E) -> (..., H, T, E); H = G · groups, or broadcast
     """
-    return _Attention(q, k, v, None, None, None, 1.0, is_causal, scale, groups).value(), None
+    return _Attention(q, k, v, bias, None, None, 1.0, is_causal, scale, groups).value(), None
 
 
 @kernel("attention_backward", "array")
 def attention_backward_array(
-    g: Array, q: Array, k: Array, v: Array, stats: Array | None, scale: float, is_causal: bool, groups: int
-) -> tuple[Array, Array, Array]:
+    g: Array, q: Array, k: Array, v: Array, bias: Array | None, stats: Array | None, scale: float, is_causal: bool,
+    groups: int,
+) -> tuple[Array, Array, Array]:  # fmt: skip
     """The gradients of q, k and v; `stats` is for kernels."""
-    return _Attention(q, k, v, None, None, None, 1.0, is_causal, scale, groups).gradients(g)
+    return _Attention(q, k, v, bias, None, None, 1.0, is_causal, scale, groups).gradients(g)
 
 
 @kernel("attention_decode", "array")

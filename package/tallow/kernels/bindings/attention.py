@@ -8,7 +8,7 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, compiled, contiguous
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, compiled, contiguous, optional_address
 from tallow.kernels.bindings.threads import in_parts
 from tallow.kernels.library import FLOAT, INT, OFFSET, POINTER, SIZE, function
 
@@ -17,9 +17,9 @@ _attention_decode = function(
     "tl_attention_decode_f32", None, *[POINTER] * 4, *[SIZE] * 5, POINTER, POINTER, FLOAT, POINTER
 )
 _Strides = OFFSET * 3
-_attention = function("tl_attention_f32", None, *[POINTER] * 5, SIZE, SIZE, POINTER, POINTER, FLOAT, INT, POINTER)
+_attention = function("tl_attention_f32", None, *[POINTER] * 7, SIZE, SIZE, POINTER, POINTER, FLOAT, INT, POINTER)
 _attention_backward = function(
-    "tl_attention_backward_f32", None, *[POINTER] * 8, SIZE, SIZE, POINTER, POINTER, FLOAT, INT, POINTER
+    "tl_attention_backward_f32", None, *[POINTER] * 10, SIZE, SIZE, POINTER, POINTER, FLOAT, INT, POINTER
 )
 _attention_scratch = function("tl_attention_scratch", SIZE, POINTER)
 _Sizes = SIZE * 6
@@ -71,20 +71,30 @@ def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
     return y
 
 
-def float32_attention(q: Array, k: Array, v: Array, scale: float, is_causal: bool, groups: int) -> bool:
-    """float32 arrays q (B, H, T, K), k (B, G, S, K) and v (B, G, S, E) without empty axes; H = G · groups."""
+def float32_attention(
+    q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
+) -> bool:
+    """float32 arrays q (B, H, T, K), k (B, G, S, K), v (B, G, S, E) no axis empty; H = G · groups; bias or None."""
     if not (q.dtype == k.dtype == v.dtype == FLOAT32 and q.ndim == k.ndim == v.ndim == 4):
         return False
     (batch, heads, _, width), (_, kv_heads, keys, _) = q.shape, k.shape
     fits = k.shape == (batch, kv_heads, keys, width) and v.shape[:3] == k.shape[:3]
-    return fits and min(*q.shape, *k.shape, v.shape[3]) > 0 and heads == kv_heads * groups
+    fits = fits and min(*q.shape, *k.shape, v.shape[3]) > 0 and heads == kv_heads * groups
+    return fits and (bias is None or _is_float32_for(bias, (*q.shape[:3], keys)))
+
+
+def _is_float32_for(bias: Array, scores: tuple[int, ...]) -> bool:
+    """Whether it broadcasts to the scores."""
+    sizes = zip(bias.shape[::-1], scores[::-1], strict=False)
+    return bias.dtype == FLOAT32 and bias.ndim <= 4 and all(n in (1, of_all) for n, of_all in sizes)
 
 
 def float32_attention_backward(
-    g: Array, q: Array, k: Array, v: Array, stats: Array | None, scale: float, is_causal: bool, groups: int
-) -> bool:
+    g: Array, q: Array, k: Array, v: Array, bias: Array | None, stats: Array | None, scale: float, is_causal: bool,
+    groups: int,
+) -> bool:  # fmt: skip
     """As attention: float32 arrays g (B, H, T, E) and q, k, v, with the stats of a compiled forward pass."""
-    if stats is None or not float32_attention(q, k, v, scale, is_causal, groups):
+    if stats is None or not float32_attention(q, k, v, bias, scale, is_causal, groups):
         return False
     return (
         g.dtype == stats.dtype == FLOAT32 and g.shape == (*q.shape[:3], v.shape[3]) and stats.shape == (*q.shape[:3], 2)
@@ -94,7 +104,7 @@ def float32_attention_backward(
 class _Call:
     """What both passes tell C of their operands."""
 
-    def __init__(self, q: Array, k: Array, v: Array, *others: Array) -> None:
+    def __init__(self, q: Array, k: Array, v: Array, bias: Array | None, *others: Array) -> None:
         batch, heads, t, width = q.shape
         _, self.kv_heads, s, value_width = v.shape
         self.count = batch * self.kv_heads
@@ -103,31 +113,42 @@ class _Call:
         self.operands = [_with_contiguous_heads(x) for x in (q, k, v, *others)]
         self.strides = (OFFSET * 12)(*(stride for x in self.operands for stride in _strides(x)))
         self.scratch_length = _attention_scratch(self.shape)
+        self.bias, self.by_bias = None, None
+        if bias is not None:
+            of_all = np.broadcast_to(contiguous(bias), (batch, heads, t, s))
+            self.bias = of_all  # its memory must outlive the call
+            self.by_bias = (OFFSET * 4)(*(stride // ITEM for stride in of_all.strides))
 
     @property
     def addresses(self) -> list[int]:
         return [address(x) for x in self.operands]
+
+    @property
+    def bias_and_strides(self) -> tuple[object, object]:
+        return optional_address(self.bias), self.by_bias
 
     def scratch(self) -> Array:
         return np.empty(self.scratch_length, FLOAT32)
 
 
 @compiled("attention", float32_attention)
-def attention(q: Array, k: Array, v: Array, scale: float, is_causal: bool, groups: int) -> tuple[Array, Array]:
-    """softmax(q kᵀ · scale) v, and what backward wants to know of the rows of scores.
+def attention(
+    q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
+) -> tuple[Array, Array]:
+    """softmax(q kᵀ · scale + bias) v, and what backward wants to know of the rows of scores.
 
-    Shapes:  q (B, H, T, K), k (B, G, S, K), v (B, G, S, E) -> (B, H, T, E), (B, H, T, 2)
+    Shapes:  q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), bias to broadcast -> (B, H, T, E), (B, H, T, 2)
     """
-    if not float32_attention(q, k, v, scale, is_causal, groups):
+    if not float32_attention(q, k, v, bias, scale, is_causal, groups):
         raise ShapeError(f"attention: q {q.shape}, k {k.shape} and v {v.shape} do not fit each other")
-    call = _Call(q, k, v)
+    call = _Call(q, k, v, bias)
     y, stats = np.empty((*q.shape[:3], v.shape[3]), FLOAT32), np.empty((*q.shape[:3], 2), FLOAT32)
 
     def part(first: int, last: int) -> None:
         scratch = call.scratch()
         _attention(
-            address(y), address(stats), *call.addresses, first, last, call.shape, call.strides, scale, is_causal,
-            address(scratch),
+            address(y), address(stats), *call.addresses, *call.bias_and_strides, first, last, call.shape, call.strides,
+            scale, is_causal, address(scratch),
         )  # fmt: skip
 
     in_parts(call.count, call.work, part)
@@ -136,20 +157,21 @@ def attention(q: Array, k: Array, v: Array, scale: float, is_causal: bool, group
 
 @compiled("attention_backward", float32_attention_backward)
 def attention_backward(
-    g: Array, q: Array, k: Array, v: Array, stats: Array | None, scale: float, is_causal: bool, groups: int
-) -> tuple[Array, Array, Array]:
+    g: Array, q: Array, k: Array, v: Array, bias: Array | None, stats: Array | None, scale: float, is_causal: bool,
+    groups: int,
+) -> tuple[Array, Array, Array]:  # fmt: skip
     """The gradients of q, k and v, from that of the output and the stats of the forward pass."""
-    if stats is None or not float32_attention_backward(g, q, k, v, stats, scale, is_causal, groups):
+    if stats is None or not float32_attention_backward(g, q, k, v, bias, stats, scale, is_causal, groups):
         raise ShapeError(f"attention_backward: g {g.shape}, q {q.shape}, k {k.shape}, v {v.shape} do not fit")
-    call = _Call(q, k, v, g)
+    call = _Call(q, k, v, bias, g)
     stats = contiguous(stats)
     gradients = [np.empty(x.shape, FLOAT32) for x in (q, k, v)]
 
     def part(first: int, last: int) -> None:
         scratch = call.scratch()
         _attention_backward(
-            *map(address, gradients), *call.addresses, address(stats), first, last, call.shape, call.strides, scale,
-            is_causal, address(scratch),
+            *map(address, gradients), *call.addresses, address(stats), *call.bias_and_strides, first, last, call.shape,
+            call.strides, scale, is_causal, address(scratch),
         )  # fmt: skip
 
     in_parts(call.count, 2.5 * call.work, part)

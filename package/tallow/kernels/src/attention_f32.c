@@ -9,6 +9,8 @@
 //           after the other, elements of a head contiguous
 //   stats   (batch, heads, t, 2) contiguous: of each row of scores the highest, and 1 / Σ exp(score - highest)
 //   causal  query i sees keys 0 to i
+//   bias    added to scores, or null: one for {batch, head, query, key} by strides `by_bias`, of keys 0 or 1. A row that is
+//           -inf all over gets weights of 0, and so a y of 0
 //   scratch tl_attention_scratch(shape) floats, contents irrelevant
 //   align   none needed       alias   what is written overlaps nothing
 //   special as softmax: NaN or +inf among the scores of a row makes that row NaN
@@ -59,10 +61,27 @@ static void copy_transposed(float *dst, size_t dst_row, const float *src, ptrdif
 
 static size_t seen_by(const block *b, size_t row, int causal) { return causal ? smaller(b->first + row + 1, b->keys) : b->keys; }
 
+static void add_bias(float *p, size_t p_row, const float *bias, const ptrdiff_t *by_bias, const block *b) {
+  for (size_t r = 0; r < b->rows; r++, p += p_row) {
+    const float *row = bias + (ptrdiff_t)(b->first + r) * by_bias[2];
+    size_t j = 0;
+    if (by_bias[3])
+      for (; j + LANES <= b->keys; j += LANES) store(p + j, load(p + j) + load(row + j));
+    for (; j < b->keys; j++) p[j] += row[(ptrdiff_t)j * by_bias[3]];
+  }
+}
+
+// The bias of the first query of a head, counted through the batch.
+static const float *bias_of(const float *bias, const ptrdiff_t *by_bias, const sizes *n, size_t head) {
+  return bias ? bias + (ptrdiff_t)(head / n->heads) * by_bias[0] + (ptrdiff_t)(head % n->heads) * by_bias[1] : 0;
+}
+
 // A row of scores becomes exponentials, not divided by their sum; what is not seen becomes 0.
-static void exponentials(float *p, size_t seen, size_t columns, float *stats) {
+static void exponentials(float *p, size_t seen, size_t columns, float *stats, int may_be_blind) {
   size_t whole = seen / LANES * LANES, rest = seen - whole;
   float highest = largest_of(p, seen);
+  int blind = may_be_blind && highest == -__builtin_inff();
+  if (blind) highest = 0.0f;
   vf acc = {0}, last = load_part(p + whole, rest, 0.0f);
   for (size_t j = 0; j < whole; j += LANES) {
     vf e = exp_below_1(load(p + j) - splat(highest));
@@ -76,7 +95,7 @@ static void exponentials(float *p, size_t seen, size_t columns, float *stats) {
     for (size_t j = 0; j < rest; j++) total += e[j];
   }
   for (size_t j = seen; j < columns; j++) p[j] = 0.0f;
-  stats[0] = highest, stats[1] = 1.0f / total;
+  stats[0] = highest, stats[1] = blind ? 0.0f : 1.0f / total;
 }
 
 // The weights of a row, from its scores and what `exponentials` found.
@@ -94,9 +113,9 @@ EXPORT size_t tl_attention_scratch(const size_t *shape) {
          + 2 * ROWS * (width + value_width);          // queries and outputs
 }
 
-EXPORT void tl_attention_f32(float *y, float *stats, const float *q, const float *k, const float *v, size_t first,
-                             size_t last, const size_t *shape, const ptrdiff_t *stride, float scale, int causal,
-                             float *scratch) {
+EXPORT void tl_attention_f32(float *y, float *stats, const float *q, const float *k, const float *v,
+                             const float *bias, const ptrdiff_t *by_bias, size_t first, size_t last, const size_t *shape,
+                             const ptrdiff_t *stride, float scale, int causal, float *scratch) {
   const sizes n = *(const sizes *)shape;
   const strides *by = (const strides *)stride; // of q, k, v
   const size_t group = n.heads / n.kv_heads, width = to_lanes(n.width), value_width = to_lanes(n.value_width);
@@ -114,8 +133,10 @@ EXPORT void tl_attention_f32(float *y, float *stats, const float *q, const float
         const block b = block_of(&n, i, causal);
         copy_rows(queries, width, q_head + (ptrdiff_t)i * by[0].position, by[0].position, b.rows, n.width, scale);
         product(p, row, queries, (ptrdiff_t)width, 1, keys, row, b.rows, n.width, b.columns, 0);
+        if (bias) add_bias(p, row, bias_of(bias, by_bias, &n, head), by_bias, &b);
         float *found = stats + (head * n.t + i) * 2;
-        for (size_t r = 0; r < b.rows; r++) exponentials(p + r * row, seen_by(&b, r, causal), b.columns, found + 2 * r);
+        for (size_t r = 0; r < b.rows; r++)
+          exponentials(p + r * row, seen_by(&b, r, causal), b.columns, found + 2 * r, bias != 0);
         product(out, value_width, p, (ptrdiff_t)row, 1, values, value_width, b.rows, b.keys, value_width, 0);
         float *y_block = y + (head * n.t + i) * n.value_width;
         for (size_t r = 0; r < b.rows; r++)
@@ -140,8 +161,9 @@ static void copy_out(float *dst, const float *src, size_t rows, size_t columns) 
 }
 
 EXPORT void tl_attention_backward_f32(float *dq, float *dk, float *dv, const float *q, const float *k, const float *v,
-                                      const float *g, const float *stats, size_t first, size_t last, const size_t *shape,
-                                      const ptrdiff_t *stride, float scale, int causal, float *scratch) {
+                                      const float *g, const float *stats, const float *bias, const ptrdiff_t *by_bias,
+                                      size_t first, size_t last, const size_t *shape, const ptrdiff_t *stride, float scale,
+                                      int causal, float *scratch) {
   const sizes n = *(const sizes *)shape;
   const strides *by = (const strides *)stride; // of q, k, v, g
   const size_t group = n.heads / n.kv_heads, width = to_lanes(n.width), value_width = to_lanes(n.value_width);
@@ -166,6 +188,7 @@ EXPORT void tl_attention_backward_f32(float *dq, float *dk, float *dv, const flo
         copy_rows(queries, width, q_head + (ptrdiff_t)i * by[0].position, by[0].position, b.rows, n.width, scale);
         copy_rows(outs, value_width, g_head + (ptrdiff_t)i * by[3].position, by[3].position, b.rows, n.value_width, 1.0f);
         product(p, row, queries, (ptrdiff_t)width, 1, keys_t, row, b.rows, n.width, b.columns, 0);
+        if (bias) add_bias(p, row, bias_of(bias, by_bias, &n, head), by_bias, &b);
         product(dp, row, outs, (ptrdiff_t)value_width, 1, values_t, row, b.rows, n.value_width, b.columns, 0);
         for (size_t r = 0; r < b.rows; r++) {
           weights(p + r * row, seen_by(&b, r, causal), b.columns, stats + (head * n.t + i + r) * 2);

@@ -2,6 +2,7 @@
 """Write what type checkers and editors are told of the ops, which are hung on the package as it is imported.
 
     python scripts/build_stubs.py
+    python scripts/build_stubs.py --check   # write nothing; fail if a file would change
 
 It writes package/tallow/signatures/*.pyi: modules without code, which only `if TYPE_CHECKING` imports. They say of each
 function and method what its own signature says; a test holds them to that.
@@ -9,6 +10,7 @@ function and method what its own signature says; a test holds them to that.
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import re
 import sys
@@ -69,11 +71,21 @@ class Verbatim(str):
     __repr__ = str.__str__
 
 
-def main() -> None:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file would change")
+    check = parser.parse_args().check
+    files = {FOLDER / name: text for name, text in modules().items()}
+    old = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
+    old += [path for path in FOLDER.glob("*") if path not in files] if check else []
+    if check:
+        print("".join(f"{path.relative_to(ROOT)} is not what the library says\n" for path in old), end="")
+        return 1 if old else 0
     FOLDER.mkdir(exist_ok=True)
-    for name, text in modules().items():
-        (FOLDER / name).write_text(text)
-    print(f"wrote {', '.join(modules())} in {FOLDER.relative_to(ROOT)}")
+    for path in old:
+        path.write_text(files[path])
+        print(f"wrote {path.relative_to(ROOT)}")
+    return 0
 
 
 def modules() -> dict[str, str]:
@@ -179,4 +191,4 @@ def translated(annotation: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -60,7 +60,8 @@ def local_folder(name: str | Path, *, revision: str | None = None, token: str | 
     if path.is_dir():
         return path
     if path.is_file():
-        raise HubError(f"{path} is a file", mend="pass the model's folder")
+        takes = "tallow.models.AutoModel loads GGUF files" if is_gguf(path) else "pass the model's folder"
+        raise HubError(f"{path} is a file", mend=takes)
     repository = str(name)
     if not REPOSITORY.fullmatch(repository) or repository.startswith("."):
         raise HubError(f"there is no folder {repository}", mend="pass a model's folder, or owner/repository of the Hub")

@@ -1,7 +1,7 @@
 """`tallow convert`: write weights in another format, or another dtype.
 
-IN   a file that tallow reads (safetensors, .pt, .npz, .gguf, llama2c's .bin), a model's folder, or owner/repository of
-     the Hub
+IN   a file that tallow reads (safetensors, .pt, .npz, .gguf, llama2c's .bin), a model's folder, or owner/repository or
+     owner/repository:file.gguf of the Hub
 OUT  .safetensors, .pt or .pth, .npz: the tensors under their names
      .bin: a llama2c checkpoint, of a Llama
      a folder: Hugging Face's config.json and model.safetensors, of a model
@@ -19,7 +19,7 @@ from pathlib import Path
 from tallow import dtypes
 from tallow.cli.language_model import DTYPES
 from tallow.errors import ArgumentError
-from tallow.hub import local_folder
+from tallow.hub import local_model
 from tallow.io import safetensors
 from tallow.io.contents import contents
 from tallow.io.files import load, save
@@ -49,16 +49,17 @@ def run(arguments: argparse.Namespace) -> int:
     target = Path(arguments.target)
     if target.exists() and not arguments.force:
         raise ArgumentError(f"{target} exists", mend="choose another name, or replace it with --force")
-    dtype = DTYPES.get(arguments.dtype)
-    if target.suffix == ".bin":
-        save_llama2c(_llama(arguments.source), target)
-    elif target.suffix in TENSORS:
-        tensors = {name: _cast(tensor, dtype) for name, tensor in _tensors(arguments.source, arguments.key).items()}
-        save(tensors, target)
-    elif target.suffix:
+    if target.suffix not in ("", ".bin", *TENSORS):
         raise ArgumentError(f"{target}: no format of this extension", mend=f"{', '.join(TENSORS)}, .bin, or a folder")
+    dtype = DTYPES.get(arguments.dtype)
+    source = arguments.source if os.path.isfile(arguments.source) else str(local_model(arguments.source))
+    if target.suffix == ".bin":
+        save_llama2c(_llama(source), target)
+    elif target.suffix in TENSORS:
+        tensors = {name: _cast(tensor, dtype) for name, tensor in _tensors(source, arguments.key).items()}
+        save(tensors, target)
     else:
-        _write_folder(arguments.source, target, dtype)
+        _write_folder(source, target, dtype)
     print(f"{target}: {contents(target).format}", file=sys.stderr)
     return 0
 
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _tensors(source: str, key: str | None) -> Mapping[str, Tensor]:
     if os.path.isfile(source):
         return named_tensors(load(source), source, key)
-    return load_folder(local_folder(source))
+    return load_folder(source)
 
 
 def _cast(tensor: Tensor, dtype: dtypes.dtype | None) -> Tensor:
@@ -86,7 +87,7 @@ def _write_folder(source: str, target: Path, dtype: dtypes.dtype | None) -> None
     if os.path.isfile(source):
         save_hugging_face(_llama(source, dtype), target)
         return
-    folder = local_folder(source)
+    folder = Path(source)
     state = {name: _cast(tensor, dtype) for name, tensor in load_folder(folder).items()}
     target.mkdir(parents=True, exist_ok=True)
     for pattern in DESCRIPTIONS:

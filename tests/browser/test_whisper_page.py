@@ -354,7 +354,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_other_models_and_back(shared: Listener, tiny: Path, sounds: Path, tmp_path: Path) -> None:
+def test_other_models_and_back(shared: Listener, tiny: Path, sounds: Path) -> None:
     shared.choose(tiny)
     expect(shared.name).to_contain_text("tiny.bin: ")
     expect(shared.page.get_by_test_id("knows")).to_be_hidden()
@@ -362,8 +362,10 @@ def test_other_models_and_back(shared: Listener, tiny: Path, sounds: Path, tmp_p
     shared.choose(*(path for path in folder.iterdir() if path.suffix != ".py" and path.is_file()))
     expect(shared.name).to_contain_text("Chosen files: ")
     shared.hear(sounds / "0.wav").is_done()
+    expect(shared.segments).to_have_count(1)
     shared.page.get_by_test_id("model").select_option("")
     expect(shared.name).to_contain_text("Built-in model: ")
+    expect(shared.segments).to_have_count(0)  # they were another model's
     expect(shared.page.get_by_test_id("knows")).to_contain_text("numbers to 999")
     for name in ("tiny", "base", "small"):
         expect(shared.page.get_by_test_id("model")).to_contain_text(f"Whisper {name}, ")

@@ -166,6 +166,7 @@ class Listener {
     const { parameters, layers, width, window_s, languages, kernels } = info;
     const description = `${name}: ${(parameters / 1e6).toFixed(1)} million parameters, ${layers[0]} + ${layers[1]} layers of ${width}, ${window_s} s at a time`;
     this.#current = { id, description, window_s };
+    this.#clear();
     chooseModel(id);
     page.knows.hidden = id !== PACKAGED;
     showLanguages(languages);
@@ -182,6 +183,7 @@ class Listener {
   choose(file) {
     this.#abortTranscription();
     problems.hide();
+    this.#clear();
     this.#sound = file;
     URL.revokeObjectURL(page.player.src);
     page.player.src = URL.createObjectURL(file);
@@ -237,8 +239,10 @@ class Listener {
 
   /** Write down what is said; does nothing while that goes on. @param {string} [notice]  said at the end */
   async transcribe(notice = "") {
-    if (this.#transcribing && !this.#transcribing.controller.signal.aborted) return say("A sound is being transcribed; stop that first.");
-    await this.#transcribing?.done;
+    while (this.#transcribing) {
+      if (!this.#transcribing.controller.signal.aborted) return say("A sound is being transcribed; stop that first.");
+      await this.#transcribing.done;
+    }
     const controller = new AbortController();
     const transcribing = { controller, done: this.#try(controller, notice) };
     this.#transcribing = transcribing;
@@ -271,9 +275,7 @@ class Listener {
   async #transcribe(sound, signal) {
     document.body.classList.add("burning");
     page.transcript.setAttribute("aria-busy", "true");
-    this.#transcript.clear();
-    this.#spectrogram.clear();
-    this.#duration_s = 0;
+    this.#clear();
     const options = { language: page.language.value, task: page.task.value, timestamps: page.timestamps.value };
     const onEvent = (/** @type {any} */ event) => this.#show(event);
     try {
@@ -296,6 +298,13 @@ class Listener {
       page.transcript.removeAttribute("aria-busy");
       document.body.classList.remove("burning");
     }
+  }
+
+  /** Forget the text: what comes is of another sound, or model. */
+  #clear() {
+    this.#transcript.clear();
+    this.#spectrogram.clear();
+    this.#duration_s = 0;
   }
 
   /** Hand the samples of a file to Python, part by part. @param {File} sound @param {AbortSignal} signal */
@@ -346,6 +355,7 @@ class Listener {
 
   /** Offer the text as a file. @param {string} kind */
   async save(kind) {
+    if (!this.#transcript.text) return say("There is no text yet.");
     try {
       const text = await this.#runtime.call("write", { kind });
       const name = `${(this.#given?.name ?? "text").replace(/\.[^.]*$/, "")}.${kind}`;

@@ -37,6 +37,7 @@ MODULES = {
     "generate": "generate",
     "import": "imports",
     "keras": "keras_fit",
+    "layers": "layers",
     "llama": "llama",
     "loading": "loading",
     "matmul": "matmul",

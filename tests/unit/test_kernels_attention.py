@@ -49,7 +49,7 @@ def compiled(name: str, *args: Any) -> Any:
 
 
 def both_passes(
-    q: Array, k: Array, v: Array, g: Array, scale: float, causal: bool, bias: Array | None = None
+    q: Array, k: Array, v: Array, g: Array, scale: float, causal: bool, *, bias: Array | None = None
 ) -> list[Array]:
     groups = q.shape[1] // k.shape[1]
     y, stats = compiled("attention", q, k, v, bias, scale, causal, groups)
@@ -57,7 +57,7 @@ def both_passes(
 
 
 def expected(
-    q: Array, k: Array, v: Array, g: Array, scale: float, causal: bool, bias: Array | None = None
+    q: Array, k: Array, v: Array, g: Array, scale: float, causal: bool, *, bias: Array | None = None
 ) -> list[Array]:
     """y, dq, dk and dv in float64."""
     groups = q.shape[1] // k.shape[1]
@@ -104,8 +104,8 @@ def test_bias(shape: tuple[int, ...], causal: bool, poisoned_empty: list[Guarded
     bias[normal(*shape) < -0.5] = -np.inf
     if len(shape) > 1:
         bias[..., :1, :] = -np.inf  # some rows, or all of them, see nothing
-    got = both_passes(*inputs, 0.4, causal, bias)
-    assert_agree(got, expected(*inputs, 0.4, causal, bias))
+    got = both_passes(*inputs, 0.4, causal, bias=bias)
+    assert_agree(got, expected(*inputs, 0.4, causal, bias=bias))
     for made in poisoned_empty:
         made.check_outside()
 

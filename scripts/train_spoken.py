@@ -16,6 +16,7 @@ import argparse
 import os
 import random
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "package"), str(ROOT / "native_gpu"), str(ROOT / "scripts")]
 
 from spoken import card, evaluation, phrases  # noqa: E402
-from spoken.corpus import Corpus  # noqa: E402
+from spoken.corpus import Clips, Corpus, Utterance, clips  # noqa: E402
 from spoken.settings import Settings  # noqa: E402
 from spoken.training import Training, export  # noqa: E402
 
@@ -45,7 +46,8 @@ def main() -> int:
             for _ in range(arguments.phrases):
                 print(*phrases.phrase(rng, held_out=False, longest=settings.longest_phrase))
         elif arguments.evaluate:
-            print(_scores(arguments.out, _corpus(arguments, settings), arguments.device))
+            held_out = clips(settings, arguments.speech, _progress, held_out=True)
+            print(_scores(arguments.out, held_out, arguments.device))
         else:
             _train(arguments, settings)
     except KeyboardInterrupt:
@@ -95,17 +97,12 @@ def _tqdm() -> Any:
     return tqdm
 
 
-def _corpus(arguments: argparse.Namespace, settings: Settings) -> Corpus:
-    tqdm = _tqdm()
-    return Corpus.make(
-        settings,
-        arguments.speech,
-        lambda utterances: tqdm(utterances, desc="saying phrases", unit="phrase", dynamic_ncols=True),
-    )
+def _progress(utterances: list[Utterance]) -> Iterable[Utterance]:
+    return _tqdm()(utterances, desc="saying phrases", unit="phrase", dynamic_ncols=True)
 
 
 def _train(arguments: argparse.Namespace, settings: Settings) -> None:
-    corpus = _corpus(arguments, settings)
+    corpus = Corpus.make(settings, arguments.speech, _progress)
     arguments.checkpoint.parent.mkdir(parents=True, exist_ok=True)
     training = Training(settings, corpus, arguments.checkpoint, arguments.device)
     if arguments.resume:
@@ -128,15 +125,15 @@ def _train(arguments: argparse.Namespace, settings: Settings) -> None:
             bar.write(f"stopped; {arguments.checkpoint} holds the last checkpoint: go on with --resume")
             raise
     export(training.model, arguments.out)
-    scores = _scores(arguments.out, corpus, arguments.device)
+    scores = _scores(arguments.out, corpus.held_out, arguments.device)
     card.write(arguments.out / "README.md", training, scores)
     print(scores)
 
 
-def _scores(folder: Path, corpus: Corpus, device: str) -> str:
+def _scores(folder: Path, held_out: Clips, device: str) -> str:
     """The table of error rates of the model as it was exported."""
     model = Whisper.from_pretrained(folder, dtype=tl.float32, device=device)
-    return evaluation.table(evaluation.scores(model, corpus.held_out))
+    return evaluation.table(evaluation.scores(model, held_out))
 
 
 if __name__ == "__main__":

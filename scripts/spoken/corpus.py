@@ -80,11 +80,22 @@ class Corpus:
 
     @classmethod
     def make(cls, settings: Settings, folder: Path, progress: Any = iter) -> Corpus:
-        """Say what is not in the folder yet.  Args: progress: wraps what goes through the utterances"""
+        """As `clips`."""
         return cls(
-            _clips(list(utterances(settings, held_out=False)), folder, progress),
-            _clips(list(utterances(settings, held_out=True)), folder, progress),
+            clips(settings, folder, progress, held_out=False),
+            clips(settings, folder, progress, held_out=True),
         )
+
+
+def clips(settings: Settings, folder: Path, progress: Any = iter, *, held_out: bool) -> Clips:
+    """Say what is not in the folder yet.  Args: progress: wraps what goes through the utterances"""
+    spoken = list(utterances(settings, held_out=held_out))
+    described = json.dumps([asdict(utterance) for utterance in spoken]).encode()
+    path = folder / f"spoken-{hashlib.sha256(described).hexdigest()[:16]}"
+    if not path.with_suffix(".json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _say(spoken, path, progress)
+    return Clips(path)
 
 
 def utterances(settings: Settings, *, held_out: bool) -> Iterator[Utterance]:
@@ -94,22 +105,15 @@ def utterances(settings: Settings, *, held_out: bool) -> Iterator[Utterance]:
         yield Utterance(words, voices.voice(rng, held_out=held_out))
 
 
-def _clips(spoken: list[Utterance], folder: Path, progress: Any) -> Clips:
-    described = json.dumps([asdict(utterance) for utterance in spoken]).encode()
-    path = folder / f"spoken-{hashlib.sha256(described).hexdigest()[:16]}"
-    if not path.with_suffix(".json").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        _say(spoken, path, progress)
-    return Clips(path)
-
-
 def _say(spoken: list[Utterance], path: Path, progress: Any) -> None:
     """Write samples, and then where in them what is said."""
     espeak = Espeak()
-    clips = [clip for utterance in progress(spoken) if len((clip := say(espeak, utterance))[0]) < LONGEST_S * 16000]
+    made = [
+        clip for utterance in progress(spoken) if len((clip := say(espeak, utterance))[0]) < LONGEST_S * SAMPLE_RATE_HZ
+    ]
     with atomic_write(path.with_suffix(".npy")) as file:
-        np.save(file, np.concatenate([samples for samples, _, _ in clips]))
-    index = [[words, starts, len(samples)] for samples, words, starts in clips]
+        np.save(file, np.concatenate([samples for samples, _, _ in made]))
+    index = [[words, starts, len(samples)] for samples, words, starts in made]
     with atomic_write(path.with_suffix(".json")) as file:
         file.write(json.dumps(index).encode())
 

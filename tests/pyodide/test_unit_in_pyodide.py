@@ -27,12 +27,14 @@ def test_kernels_with_relaxed_simd(
         "agree",
         "attention",
         "build",
+        "channel_norm",
         "compiled",
         "convolution",
         "cross_decode_block",
         "decode_block",
         "pooling",
         "recurrent",
+        "softmax",
     )
     tests = [f"tests/unit/test_kernels_{name}.py" for name in names]
     outcome = in_pyodide(*tests, flags=(flag,) if flag in known else ())

@@ -18,6 +18,9 @@ from tallow.io.gguf import is_gguf
 CONFIG = "config.json"
 GGUF = ".gguf"
 REPOSITORY = re.compile(r"(?:[\w.-]+/)?[\w.-]+")
+FILE_IN_REPOSITORY = re.compile(
+    r"(?!\.)((?:[\w.-]+/)?[\w.-]+):((?:[\w.-]+/)*[\w.-]+\.gguf)"
+)  # and no address, C:\ or /
 DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken")
 WEIGHTS = (("*.safetensors",), ("pytorch_model*.bin",))  # the first that the repository has
 # Other forms of the same weights, which tallow does not read.
@@ -38,9 +41,8 @@ def local_model(name: str | Path, *, revision: str | None = None, token: str | N
         raise HubError(f"{path} has GGUF files and no {CONFIG}", mend=f"name one of the files: {files[0]}")
     if path.is_file() and (path.suffix == GGUF or is_gguf(path)):
         return path
-    repository, _, file = str(name).partition(":")
-    if REPOSITORY.fullmatch(repository) and file.endswith(GGUF):
-        return _fetch_file(repository, file, revision, token)
+    if named := FILE_IN_REPOSITORY.fullmatch(str(name)):
+        return _fetch_file(named[1], named[2], revision, token)
     if path.suffix == GGUF and not path.exists():
         raise HubError(f"there is no file {path}", mend=f"pass one that is there, or owner/repository:file{GGUF}")
     return local_folder(name, revision=revision, token=token)
@@ -122,6 +124,8 @@ def _fetch(
         raise HubError(
             f"the Hub has no repository {repository}, or not for you; nor is there such a folder", mend
         ) from error
+    except errors.HFValidationError as error:  # a ValueError
+        raise HubError(f"{repository} is no name of a repository: {error}", mend="check the name") from error
     except errors.RevisionNotFoundError as error:
         raise HubError(f"{repository} has no revision {revision!r}", mend="name a branch, a tag or a commit") from error
     except errors.LocalEntryNotFoundError as error:

@@ -142,6 +142,8 @@ def test_refusals_say_what_to_do(fake: FakeHub) -> None:
         local_folder("who/none")
     with pytest.raises(HubError, match="has neither safetensors nor"):
         local_folder("who/empty")
+    with pytest.raises(HubError, match="who/-model- is no name of a repository"):
+        local_folder("who/-model-")
     with pytest.raises(HubError, match="has no revision 'draft'"):
         local_folder("who/model", revision="draft")
 
@@ -189,6 +191,12 @@ def test_folders_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_what_is_neither_a_folder_nor_a_name(name: str) -> None:
     with pytest.raises(HubError, match="there is no folder"):
         local_folder(name)
+
+
+@pytest.mark.parametrize("name", ["https://x/y.gguf", "C:\\x.gguf", "a/b:/c.gguf", "./a:b.gguf/c.gguf"])
+def test_what_is_no_gguf_file(name: str) -> None:
+    with pytest.raises(HubError, match="there is no file"):
+        local_model(name)
 
 
 def test_file_in_place_of_a_folder(tmp_path: Path) -> None:

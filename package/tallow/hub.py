@@ -18,9 +18,8 @@ from tallow.io.gguf import is_gguf
 CONFIG = "config.json"
 GGUF = ".gguf"
 REPOSITORY = re.compile(r"(?:[\w.-]+/)?[\w.-]+")
-FILE_IN_REPOSITORY = re.compile(
-    r"(?!\.)((?:[\w.-]+/)?[\w.-]+):((?:[\w.-]+/)*[\w.-]+\.gguf)"
-)  # and no address, C:\ or /
+# No address, and no path of Windows.
+FILE_IN_REPOSITORY = re.compile(r"(?!\.)((?:[\w.-]+/)?[\w.-]+):((?:[\w.-]+/)*[\w.-]+\.gguf)")
 DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken")
 WEIGHTS = (("*.safetensors",), ("pytorch_model*.bin",))  # the first that the repository has
 # Other forms of the same weights, which tallow does not read.

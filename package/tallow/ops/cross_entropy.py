@@ -139,7 +139,7 @@ def sum_exp_array(x: Array) -> tuple[Array, Array]:
 
 @kernel("scaled_exp", "array")
 def scaled_exp_array(x: Array, shift: Array, factor: Array) -> Array:
-    """exp(x - shift) · factor, each for a row.  Shapes: x (..., N), shift and factor (...) -> (..., N)"""
+    """exp(x - shift) · factor, each for a row; x ≤ shift.  Shapes: x (..., N), shift and factor (...) -> (..., N)"""
     y = x - shift[..., None]
     array_module(x).exp(y, out=y)
     y *= factor[..., None]

@@ -115,7 +115,7 @@ def float32_rows_and_numbers(x: Array, shift: Array, factor: Array) -> bool:
 
 @compiled("scaled_exp", float32_rows_and_numbers)
 def scaled_exp(x: Array, shift: Array, factor: Array) -> Array:
-    """exp(x - shift) · factor, each for a row.  Shapes: x (..., N), shift and factor (...) -> (..., N)."""
+    """exp(x - shift) · factor, each for a row; x ≤ shift.  Shapes: x (..., N), shift and factor (...) -> (..., N)."""
     if x.shape[:-1] != shift.shape or shift.shape != factor.shape:
         raise ShapeError(f"scaled_exp: {shift.shape} and {factor.shape} for rows of {x.shape}")
     x, shift, factor = contiguous(x), contiguous(shift), contiguous(factor)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tallow.nn.loss import *
     from tallow.nn.multihead_attention import *
     from tallow.nn.padding import *
-    from tallow.nn.parallel import *
+    from tallow.nn.parallel.data_parallel import DataParallel
     from tallow.nn.parameter_containers import *
     from tallow.nn.pooling import *
     from tallow.nn.recurrent import *
@@ -59,7 +59,7 @@ FAMILIES = {  # imported when they are first needed: with all of them `import ta
     "multihead_attention": "MultiheadAttention",
     "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d "
     "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
-    "parallel": "DataParallel DistributedDataParallel",
+    "parallel.data_parallel": "DataParallel",
     "parameter_containers": "ParameterDict ParameterList",
     "pooling": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
     "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d "

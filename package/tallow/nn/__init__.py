@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tallow.nn.loss import *
     from tallow.nn.multihead_attention import *
     from tallow.nn.padding import *
-    from tallow.nn.parallel.data_parallel import DataParallel
+    from tallow.nn.parallel.data_parallel import *
     from tallow.nn.parameter_containers import *
     from tallow.nn.pooling import *
     from tallow.nn.recurrent import *

@@ -1,7 +1,8 @@
 """Models by name: one on this machine, or a repository of the Hugging Face Hub, fetched once.
 
 Downloads are those of the package `huggingface_hub`, an extra: its cache (`HF_HOME`), its tokens (`HF_TOKEN` or
-`hf auth login`), its mirror (`HF_ENDPOINT`), its offline mode (`HF_HUB_OFFLINE=1`), resuming and progress bars.
+`hf auth login`), its mirror (`HF_ENDPOINT`), its offline mode (`HF_HUB_OFFLINE=1`), resuming and progress bars. In a
+browser `hub_in_browser` does what can be done there.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tallow import hub_in_browser
 from tallow.errors import HubError, MissingPackageError
 from tallow.io.gguf import is_gguf
 
+IN_BROWSER = sys.platform == "emscripten"
 CONFIG = "config.json"
 GGUF = ".gguf"
 REPOSITORY = re.compile(r"(?:[\w.-]+/)?[\w.-]+")
@@ -85,6 +88,9 @@ def _fetch_file(repository: str, file: str, revision: str | None, token: str | N
 
 def _gguf_files(repository: str, revision: str | None, token: str | None) -> list[str]:
     """What a repository that has just been asked for could be loaded from."""
+    if IN_BROWSER:
+        names = [file.name for file in hub_in_browser.files(repository, revision, token)]
+        return sorted(name for name in names if name.endswith(GGUF))
     import huggingface_hub  # optional: the extra `hub`
 
     try:
@@ -101,11 +107,8 @@ def _fetch(
     token: str | None,
     left_out: Sequence[str] = LEFT_OUT,
 ) -> Path:
-    if sys.platform == "emscripten":
-        raise HubError(
-            f"there is no folder {repository}, and a browser's Python cannot open connections of its own",
-            mend="fetch the files in the page, and write them to a folder",
-        )
+    if IN_BROWSER:
+        return hub_in_browser.snapshot(repository, patterns, left_out, revision, token)
     try:
         import huggingface_hub  # optional: the extra `hub`
         from huggingface_hub import errors

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 from support import tokenizer_kinds
 from tests.browser.conftest import START_MS
 from tests.browser.dropping import drop
 from tests.browser.host import Host, hosting
+from tests.browser.hub import Hub
 from tests.browser.test_demo import running_demo
 
 import tallow as tl
@@ -360,38 +359,6 @@ def test_weights_of_every_form(shared: Reader, tiny: Path, tiny_files: dict[str,
     shared.choose(tmp_path / "sharded").fails_with("missing: model-2.safetensors")
     with hosting({f"tiny/{path}": content for path, content in pytorchs.items()}) as host:
         shared.load(host.url("plain/tiny")).is_ready()
-
-
-class Hub:
-    """Answers as the Hub does, for repositories that are files by their paths."""
-
-    def __init__(self, **repositories: dict[str, bytes]) -> None:
-        self.repositories = repositories
-        self.served: dict[str, bytes] = {}  # in place of what the list says
-        self.gated: set[str] = set()
-
-    def __call__(self, route: Route) -> None:
-        status, content = self.reply(urlsplit(route.request.url).path)
-        headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "X-Error-Code"}
-        headers |= {"X-Error-Code": "GatedRepo"} if status == 403 else {}
-        route.fulfill(status=status, body=content, headers=headers)
-
-    def reply(self, path: str) -> tuple[int, bytes]:
-        is_list = path.startswith("/api/models/")
-        name, _, rest = path.removeprefix("/api/models").removeprefix("/who/").partition("/")
-        files = self.repositories.get(name)
-        if files is None:
-            return 401, b""
-        if is_list:
-            entries: list[dict[str, Any]] = [{"type": "directory", "path": "1_Pooling"}]
-            for file, content in files.items():
-                lfs = {"lfs": {"oid": hashlib.sha256(content).hexdigest()}} if file.endswith(".safetensors") else {}
-                entries.append({"type": "file", "path": file, "size": len(content), **lfs})
-            return 200, json.dumps(entries).encode()
-        file = rest.removeprefix("resolve/main/")
-        if name in self.gated and file.endswith(".safetensors"):
-            return 403, b""
-        return 200, self.served.get(file, files[file])
 
 
 def test_models_of_the_hub(shared: Reader, tiny_files: dict[str, bytes]) -> None:

@@ -11,6 +11,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from support import places
 from tests.browser.conftest import START_MS
+from tests.browser.hub import Hub
+
+from tallow.models import stories
 
 PAGE = "wasm_examples/console/"
 expect.set_options(timeout=START_MS)  # what comes late on a busy machine has come all the same
@@ -377,6 +380,26 @@ def test_page_that_is_not_isolated_restarts_python(page: Page, site: str) -> Non
     expect(console.output).to_contain_text("not cross-origin isolated. Python was restarted")
     expect(console.status).to_contain_text("Ready: tallow", timeout=START_MS)
     assert console.run("1 + 1") == "2\n"
+
+
+def test_a_model_of_the_hub_in_one_line(console: Console) -> None:
+    files = {name: (stories.FOLDER / name).read_bytes() for name in ("config.json", "model.safetensors")}
+    hub = Hub(stories=files, torn=files)
+    console.page.context.route("https://huggingface.co/**", hub)
+    try:
+        console.run(
+            "from tallow.models import AutoModel\n"
+            "def size(name): return sum(p.numel() for p in AutoModel.from_pretrained(name).parameters())"
+        )
+        said = console.run("size('who/stories')")
+        assert "model.safetensors: 1.1 of 1.1 MB\n" in said
+        assert said.endswith("541536\n")
+        assert "541536" in console.run("size('who/stories')")  # kept
+        assert "the Hub has no repository who/none" in console.run("size('who/none')")
+        hub.served["model.safetensors"] = b"<!doctype html><title>Too many requests</title>"
+        assert "model.safetensors has 47 bytes, not" in console.run("size('who/torn')")
+    finally:
+        console.page.context.unroute("https://huggingface.co/**")
 
 
 def test_what_waits_for_python_is_dropped_by_an_interrupt(page: Page, site: str) -> None:

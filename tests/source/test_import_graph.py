@@ -53,7 +53,7 @@ LAYERS = (
         "settings",
         "testing",
     ),
-    ("models", "generation", "hub"),
+    ("models", "generation", "hub", "hub_in_browser"),
     ("tallow",),
     ("keras", "cli", "compat", "__main__"),
 )

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from tallow import hub
+from tallow import hub, hub_in_browser
 from tallow.errors import HubError, MissingPackageError
 from tallow.hub import local_folder, local_model
+from tallow.hub_in_browser import Answer
 
 native = pytest.mark.native
 COMMIT = "1" * 40
@@ -206,8 +207,117 @@ def test_file_in_place_of_a_folder(tmp_path: Path) -> None:
         local_folder(file)
 
 
-def test_a_browser_says_that_it_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub.sys, "platform", "emscripten")
+# ------------------------------------------------------------------------------------------------------ in a browser
+
+
+class Repository:
+    """Answers as the Hub does, for one repository, to requests of a browser's Python."""
+
+    def __init__(self, **files: bytes) -> None:
+        self.files = {name.replace("_", "."): content for name, content in files.items()}
+        self.answers: list[Answer] = []  # in place of the next ones
+        self.asked: list[tuple[str, range | None]] = []
+        self.knows_ranges = True
+
+    def __call__(self, url: str, part: range | None, token: str | None) -> Answer:
+        path = url.removeprefix("https://huggingface.co/")
+        self.asked.append((path, part))
+        if self.answers:
+            return self.answers.pop(0)
+        if path == "api/models/who/model/tree/main?recursive=true":
+            return Answer(200, json.dumps(list(self.listed())).encode())
+        name = path.removeprefix("who/model/resolve/main/")
+        if name not in self.files:
+            return Answer(404, b"")
+        content = self.files[name]
+        return Answer(206, content[part.start : part.stop]) if part and self.knows_ranges else Answer(200, content)
+
+    def listed(self) -> Iterator[dict[str, Any]]:
+        yield {"type": "directory", "path": "onnx"}
+        for name, content in self.files.items():
+            lfs = {"lfs": {"oid": hashlib.sha256(content).hexdigest()}} if name.endswith(".safetensors") else {}
+            yield {"type": "file", "path": name, "size": len(content), **lfs}
+
+
+@pytest.fixture
+def repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Repository:
+    made = Repository(config_json=b"{}", model_safetensors=bytes(range(100)))
+    monkeypatch.setattr(hub, "IN_BROWSER", True)
+    monkeypatch.setattr(hub_in_browser, "request", made)
+    monkeypatch.setattr(hub_in_browser, "PAUSES_S", (0, 0))
+    monkeypatch.setattr(hub_in_browser, "PART", 40)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.delenv("HF_ENDPOINT", raising=False)
+    return made
+
+
+def weights_asked(repository: Repository) -> list[range | None]:
+    return [part for path, part in repository.asked if path.endswith("model.safetensors")]
+
+
+@pytest.mark.parametrize("knows_ranges", [True, False])
+def test_a_browser_fetches_in_parts_and_keeps_what_it_has(
+    repository: Repository, knows_ranges: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository.knows_ranges = knows_ranges
+    folder = local_folder("who/model")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == repository.files
+    assert weights_asked(repository) == ([range(40), range(40, 80), range(80, 100)] if knows_ranges else [range(40)])
+    assert "model.safetensors: 0.0 of 0.0 MB\n" in capsys.readouterr().err
+    repository.asked.clear()
+    assert local_folder("who/model") == folder
+    assert not weights_asked(repository)
+
+
+def test_a_browser_goes_on_after_a_failure(repository: Repository) -> None:
+    listed = Answer(200, json.dumps(list(repository.listed())).encode())
+    config, part = Answer(206, b"{}"), Answer(206, bytes(range(40)))
+    repository.answers = [Answer(503, b""), Answer(0, b""), listed, config, part, *[Answer(0, b"")] * 3]
+    with pytest.raises(HubError, match=r"model\.safetensors could not be fetched: the Hub cannot be reached"):
+        local_folder("who/model")
+    repository.asked.clear()
+    assert (local_folder("who/model") / "model.safetensors").read_bytes() == bytes(range(100))
+    assert weights_asked(repository) == [range(40, 80), range(80, 100)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (Answer(206, bytes(100)), "has the SHA-256"),
+        (Answer(200, bytes(101)), "has 101 bytes, not 100"),
+        (Answer(206, b""), "has 0 bytes, not 100"),
+        (Answer(403, b"", "GatedRepo"), "open only to those who have accepted its terms"),
+        (Answer(404, b""), "the Hub answers 404"),
+    ],
+)
+def test_a_browser_refuses_other_weights(repository: Repository, answer: Answer, says: str) -> None:
+    listed = Answer(200, json.dumps(list(repository.listed())).encode())
+    repository.answers = [listed, Answer(206, b"{}"), answer]
+    with pytest.raises(HubError, match=says):
+        local_folder("who/model")
+    assert (local_folder("who/model") / "model.safetensors").read_bytes() == bytes(range(100))
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (Answer(401, b""), "the Hub has no repository who/model"),
+        (Answer(200, b"<html>"), "answers with no list of files"),
+        (Answer(200, b'[{"type": "file", "path": "../x.json", "size": 1}]'), "answers with no list of files"),
+        (
+            Answer(200, b'[{"type": "file", "path": "x.gguf", "size": 1}]'),
+            "name one of its GGUF files: who/model:x.gguf",
+        ),
+    ],
+)
+def test_a_browser_refuses_other_lists(repository: Repository, answer: Answer, says: str) -> None:
+    repository.answers = [answer] * 3
+    with pytest.raises(HubError, match=says):
+        local_folder("who/model")
+
+
+def test_a_browser_that_may_not_wait_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "IN_BROWSER", True)
     for name in ("who/model", "who/model:x.gguf"):
         with pytest.raises(HubError, match="fetch the files in the page"):
             local_model(name)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from support import places
+from support.chats import CHATML, save_tokenizer
 from tests.browser.conftest import START_MS
 from tests.browser.hub import Hub
 
 from tallow.models import stories
+from tallow.text import Tokenizer
 
 PAGE = "wasm_examples/console/"
 expect.set_options(timeout=START_MS)  # what comes late on a busy machine has come all the same
@@ -382,8 +385,10 @@ def test_page_that_is_not_isolated_restarts_python(page: Page, site: str) -> Non
     assert console.run("1 + 1") == "2\n"
 
 
-def test_a_model_of_the_hub_in_one_line(console: Console) -> None:
-    files = {name: (stories.FOLDER / name).read_bytes() for name in ("config.json", "model.safetensors")}
+def test_a_model_of_the_hub_in_one_line(console: Console, tmp_path: Path) -> None:
+    save_tokenizer(tmp_path, CHATML, 300)
+    files = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
+    files |= {name: (stories.FOLDER / name).read_bytes() for name in ("config.json", "model.safetensors")}
     hub = Hub(stories=files, torn=files)
     console.page.context.route("https://huggingface.co/**", hub)
     try:
@@ -395,6 +400,9 @@ def test_a_model_of_the_hub_in_one_line(console: Console) -> None:
         assert "model.safetensors: 1.1 of 1.1 MB\n" in said
         assert said.endswith("541536\n")
         assert "541536" in console.run("size('who/stories')")  # kept
+        ids = Tokenizer.from_pretrained(tmp_path).encode("hello, cat")
+        console.run("lm = AutoModel.from_pretrained('who/stories')")
+        assert f"{ids}\n" in console.run("print(lm.tokenizer.encode('hello, cat'))")
         assert "the Hub has no repository who/none" in console.run("size('who/none')")
         hub.served["model.safetensors"] = b"<!doctype html><title>Too many requests</title>"
         assert "model.safetensors has 47 bytes, not" in console.run("size('who/torn')")

@@ -43,7 +43,10 @@ class Session {
   async #start() {
     const runtime = this.#runtime;
     try {
-      const started = await runtime.start(new URL("app.py", import.meta.url), { onProgress: (report) => progress.show(report) });
+      const started = await runtime.start(new URL("app.py", import.meta.url), {
+        libraries: ["huggingface_tokenizers"],
+        onProgress: (report) => progress.show(report),
+      });
       const kernels = await runtime.call("kernels");
       this.#booted = true;
       say(`Ready: tallow ${started.tallow}, Python ${started.python}, kernels ${kernels}.`);

@@ -32,6 +32,7 @@ from tallow.errors import DeviceError, DistributedError, DtypeError, MissingPack
 
 BUSY_S = 0.001  # how long to wait without sleeping
 NAP_S = 0.0002
+LAST_WORDS_S = 0.5  # mpiexec drops what it has not read of a process's output when the job is aborted
 LOOK_S = 0.05  # how often to look whether somebody has gone
 GRACE_S = 2.0  # how long what somebody sent before going may still be under way
 GOODBYE = 1  # the tag of the message that says so
@@ -105,6 +106,7 @@ class World:
         """End all processes of the job now."""
         sys.stdout.flush()
         sys.stderr.flush()
+        time.sleep(LAST_WORDS_S)
         self.everybody.Abort(code)
 
     def _fail(self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:

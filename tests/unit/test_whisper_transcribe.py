@@ -237,7 +237,8 @@ def test_formats() -> None:
     parts = {"tokens": [1], "temperature": 0.0, "avg_logprob": -0.5, "compression_ratio": 1.0, "no_speech_prob": 0.1}
     segments = [
         Segment(id=0, seek=0, start=0.0, end=1.5, text=" Hello --> you\t.", words=[Word(" Hello", 0, 1, 0.9)], **parts),
-        Segment(id=1, seek=0, start=3661.25, end=3662.0, text=" Bye.", **parts),
+        Segment(id=1, seek=0, start=2.0, end=4.0, text=" ", **parts),  # silence
+        Segment(id=2, seek=0, start=3661.25, end=3662.0, text=" Bye.", **parts),
     ]
     written = {name: write(Transcript("", segments, "en", 4000.0)) for name, write in WRITERS.items()}
     assert written["txt"] == "Hello --> you\t.\nBye.\n"
@@ -248,6 +249,7 @@ def test_formats() -> None:
     assert "01:01:01.250 --> 01:01:02.000\nBye." in written["vtt"]
     assert written["tsv"] == "start\tend\ttext\n0\t1500\tHello --> you .\n3661250\t3662000\tBye.\n"
     assert json.loads(written["json"])["segments"][0]["words"][0]["word"] == " Hello"
+    assert len(json.loads(written["json"])["segments"]) == 3
     assert timestamp(59.9996) == "01:00.000"
 
 

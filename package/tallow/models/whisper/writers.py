@@ -6,6 +6,8 @@
     tsv     start and end in milliseconds, text
     json    all that is known
 
+Segments without a word, as of silence, stand in JSON only.
+
 Source:  https://www.w3.org/TR/webvtt1/; https://github.com/openai/whisper, `utils.py`
 """
 
@@ -27,17 +29,21 @@ def timestamp(seconds: float, *, hours: bool = False, point: str = ".") -> str:
     return f"{start}{minutes:02d}:{milliseconds // 1000:02d}{point}{milliseconds % 1000:03d}"
 
 
+def _spoken(transcript: Transcript) -> list[Segment]:
+    return [segment for segment in transcript.segments if segment.text.strip()]
+
+
 def txt(transcript: Transcript) -> str:
-    return "".join(f"{segment.text.strip()}\n" for segment in transcript.segments)
+    return "".join(f"{segment.text.strip()}\n" for segment in _spoken(transcript))
 
 
 def srt(transcript: Transcript) -> str:
-    cues = (_cue(segment, hours=True, point=",") for segment in transcript.segments)
+    cues = (_cue(segment, hours=True, point=",") for segment in _spoken(transcript))
     return "".join(f"{number}\n{cue}" for number, cue in enumerate(cues, 1))
 
 
 def vtt(transcript: Transcript) -> str:
-    return "WEBVTT\n\n" + "".join(_cue(segment) for segment in transcript.segments)
+    return "WEBVTT\n\n" + "".join(_cue(segment) for segment in _spoken(transcript))
 
 
 def _cue(segment: Segment, *, hours: bool = False, point: str = ".") -> str:
@@ -48,7 +54,7 @@ def _cue(segment: Segment, *, hours: bool = False, point: str = ".") -> str:
 def tsv(transcript: Transcript) -> str:
     rows = (
         f"{round(1000 * segment.start)}\t{round(1000 * segment.end)}\t{segment.text.strip().replace(chr(9), ' ')}\n"
-        for segment in transcript.segments
+        for segment in _spoken(transcript)
     )
     return "start\tend\ttext\n" + "".join(rows)
 

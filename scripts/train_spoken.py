@@ -19,18 +19,18 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "package"), str(ROOT / "native_gpu"), str(ROOT / "scripts")]
 
+from recipe import progress_bar  # noqa: E402
 from spoken import card, evaluation, phrases  # noqa: E402
 from spoken.corpus import Clips, Corpus, Utterance, clips  # noqa: E402
 from spoken.settings import Settings  # noqa: E402
 from spoken.training import Training, export  # noqa: E402
 
 import tallow as tl  # noqa: E402 the paths above come first
-from tallow.errors import MissingPackageError, TallowError  # noqa: E402
+from tallow.errors import TallowError  # noqa: E402
 from tallow.models.whisper import Whisper  # noqa: E402
 
 PACKAGED = ROOT / "package" / "tallow" / "models" / "spoken"
@@ -89,16 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _tqdm() -> Any:
-    try:
-        from tqdm import tqdm
-    except ImportError as error:
-        raise MissingPackageError("tqdm", "the progress bar", "train") from error
-    return tqdm
-
-
 def _progress(utterances: list[Utterance]) -> Iterable[Utterance]:
-    return _tqdm()(utterances, desc="saying phrases", unit="phrase", dynamic_ncols=True)
+    return progress_bar()(utterances, desc="saying phrases", unit="phrase", dynamic_ncols=True)
 
 
 def _train(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -110,7 +102,7 @@ def _train(arguments: argparse.Namespace, settings: Settings) -> None:
     parameters = sum(parameter.numel() for parameter in training.model.parameters())
     print(f"{parameters} parameters, {len(corpus.training)} phrases to learn from", file=sys.stderr)
     reported = len(training.curve)
-    with _tqdm()(total=settings.steps, initial=training.step, unit="step", dynamic_ncols=True) as bar:
+    with progress_bar()(total=settings.steps, initial=training.step, unit="step", dynamic_ncols=True) as bar:
         try:
             for text, spoken in training.run():
                 bar.update()

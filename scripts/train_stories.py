@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "package"), str(ROOT / "native_gpu"), str(ROOT / "scripts")]
 
+from recipe import progress_bar  # noqa: E402
 from stories import card, evaluation, grammar  # noqa: E402
 from stories.corpus import Corpus  # noqa: E402
 from stories.plots import PLOTS  # noqa: E402
@@ -29,7 +30,7 @@ from stories.settings import Settings  # noqa: E402
 from stories.training import Training, export  # noqa: E402
 
 import tallow as tl  # noqa: E402 the paths above come first
-from tallow.errors import MissingPackageError, TallowError  # noqa: E402
+from tallow.errors import TallowError  # noqa: E402
 from tallow.models.llama import Llama  # noqa: E402
 
 PACKAGED = ROOT / "package" / "tallow" / "models" / "stories"
@@ -76,11 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _train(arguments: argparse.Namespace, settings: Settings) -> None:
-    try:
-        from tqdm import tqdm
-    except ImportError as error:
-        raise MissingPackageError("tqdm", "the progress bar", "train") from error
-
+    tqdm = progress_bar()
     print(f"telling {settings.stories} stories", file=sys.stderr)
     corpus = Corpus.make(settings)
     arguments.checkpoint.parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,11 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from recipe import learning_rate_factor, save_folder
 
 import tallow as tl
 from tallow.errors import ArgumentError
-from tallow.io import safetensors
-from tallow.io.atomic import atomic_write
 from tallow.models.whisper import Whisper, WhisperConfig
 from tallow.models.whisper.model import LONGEST_PERIOD, WhisperEncoder
 from tallow.nn import Conv1d, Linear, ModuleDict
@@ -215,26 +213,13 @@ def _optimizer(model: Whisper, spoken_head: Linear, settings: Settings) -> tl.op
     return tl.optim.AdamW(groups, lr=settings.learning_rate, betas=settings.betas)
 
 
-def learning_rate_factor(step: int, settings: Settings) -> float:
-    """The learning rate as a factor: it rises in a line, then falls along half a cosine."""
-    if step < settings.warmup_steps:
-        return (step + 1) / settings.warmup_steps
-    done = (step - settings.warmup_steps) / max(1, settings.steps - settings.warmup_steps)
-    lowest = settings.final_learning_rate / settings.learning_rate
-    return lowest + (1 - lowest) * (1 + math.cos(math.pi * done)) / 2
-
-
 def _plain(settings: Settings) -> dict[str, Any]:
     return json.loads(json.dumps(asdict(settings)))
 
 
 def export(model: Whisper, folder: Path) -> None:
     """Write the model as a folder of Hugging Face's, in float16."""
-    folder.mkdir(parents=True, exist_ok=True)
-    state = {name: tensor.detach().cpu().half() for name, tensor in model.state_dict().items()}
-    safetensors.save(state, folder / "model.safetensors", {"format": "pt"})
-    with atomic_write(folder / "config.json") as file:
-        file.write((json.dumps(_config_json(model.config, model.tokenizer), indent=2) + "\n").encode())
+    save_folder(model, _config_json(model.config, model.tokenizer), folder)
     vocabulary.save(folder / "vocab.json")
 
 

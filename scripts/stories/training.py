@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Iterator
@@ -11,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from recipe import learning_rate_factor, save_folder
 
 import tallow as tl
 from tallow.errors import ArgumentError
-from tallow.io import safetensors
-from tallow.io.atomic import atomic_write
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.nn import Embedding, Linear, RMSNorm
 from tallow.nn import functional as F
@@ -142,26 +140,13 @@ def _optimizer(model: Llama, settings: Settings) -> tl.optim.AdamW:
     return tl.optim.AdamW(groups, lr=settings.learning_rate, betas=settings.betas)
 
 
-def learning_rate_factor(step: int, settings: Settings) -> float:
-    """The learning rate as a factor: it rises in a line, then falls along half a cosine."""
-    if step < settings.warmup_steps:
-        return (step + 1) / settings.warmup_steps
-    done = (step - settings.warmup_steps) / max(1, settings.steps - settings.warmup_steps)
-    lowest = settings.final_learning_rate / settings.learning_rate
-    return lowest + (1 - lowest) * (1 + math.cos(math.pi * done)) / 2
-
-
 def _plain(settings: Settings) -> dict[str, Any]:
     return asdict(settings)
 
 
 def export(model: Llama, corpus: Corpus, folder: Path) -> None:
     """Write the model as a folder of Hugging Face's, in float16, and the vocabulary as llama2.c's file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    state = {name: tensor.detach().cpu().half() for name, tensor in model.state_dict().items()}
-    safetensors.save(state, folder / "model.safetensors", {"format": "pt"})
-    with atomic_write(folder / "config.json") as file:
-        file.write((json.dumps(_config_json(model.config), indent=2) + "\n").encode())
+    save_folder(model, _config_json(model.config), folder)
     tokenizer.save_llama2c(corpus.tokenizer, folder / "tokenizer.bin")
 
 

@@ -6,26 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.small_whisper import small_config
 
 import tallow as tl
-from tallow.models.whisper import Whisper, WhisperConfig, transcribe
+from tallow.models.whisper import Whisper, transcribe
 from tallow.text.whisper import WhisperTokenizer
 
 TOKENIZER = WhisperTokenizer({bytes([i]): i for i in range(256)}, 256 + 99 + 8 + 1501)
-CONFIG = WhisperConfig(
-    vocab_size=TOKENIZER.vocab_size,
-    num_mel_bins=8,
-    d_model=16,
-    encoder_layers=1,
-    encoder_attention_heads=2,
-    encoder_ffn_dim=32,
-    decoder_layers=2,
-    decoder_attention_heads=2,
-    decoder_ffn_dim=32,
-    max_source_positions=50,  # one second
-    max_target_positions=40,
-    initializer_range=0.5,
-)
+CONFIG = small_config(TOKENIZER.vocab_size)
 
 
 @pytest.mark.parametrize("options", [{}, {"beam_size": 2}, {"temperature": 1.0, "seed": 3}], ids=str)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support import model_pairs
 
 from tallow.generation import (
     RepetitionPenalty,
@@ -22,40 +23,9 @@ from tallow.models import AutoModel
 
 transformers = pytest.importorskip("transformers")
 
-VOCAB = 97
-LLAMA_SIZES = {
-    "vocab_size": VOCAB,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
-    "initializer_range": 0.2,
-    "bos_token_id": 1,
-    "eos_token_id": None,
-    "pad_token_id": 0,
-}
-FALCON_SIZES = {
-    "vocab_size": VOCAB,
-    "hidden_size": 32,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "max_position_embeddings": 64,
-    "initializer_range": 0.2,
-    "eos_token_id": None,
-    "pad_token_id": 0,
-}
-GPT2_SIZES = {
-    "vocab_size": VOCAB,
-    "n_positions": 64,
-    "n_embd": 32,
-    "n_layer": 3,
-    "n_head": 4,
-    "initializer_range": 0.2,
-    "eos_token_id": None,
-    "pad_token_id": 0,
-}
+LLAMA_SIZES = model_pairs.LLAMA_SIZES | {"pad_token_id": 0}
+FALCON_SIZES = model_pairs.FALCON_SIZES | {"pad_token_id": 0}
+GPT2_SIZES = model_pairs.GPT2_SIZES | {"pad_token_id": 0}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("LlamaForCausalLM", LLAMA_SIZES),
     "gpt2": ("GPT2LMHeadModel", GPT2_SIZES),
@@ -94,7 +64,7 @@ def load(name: str, sizes: dict[str, Any], folder: Path) -> tuple[Any, Any]:
 
 def prompts(*lengths: int) -> list[list[int]]:
     rng = np.random.default_rng(0)
-    return [rng.integers(1, VOCAB, length).tolist() for length in lengths]
+    return [rng.integers(1, model_pairs.VOCAB, length).tolist() for length in lengths]
 
 
 def theirs(reference: Any, texts: list[list[int]], **options: Any) -> Any:

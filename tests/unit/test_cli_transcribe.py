@@ -12,29 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.small_whisper import small_config
 
 import tallow as tl
 from tallow.audio import write_wav
 from tallow.io import safetensors
-from tallow.models.whisper import Whisper, WhisperConfig, transcribe
+from tallow.models.whisper import Whisper, transcribe
 
 pytestmark = pytest.mark.native
 
 COMMAND = [sys.executable, "-m", "tallow", "transcribe"]
-CONFIG = WhisperConfig(
-    vocab_size=258 + 99 + 8 + 1501,
-    num_mel_bins=8,
-    d_model=16,
-    encoder_layers=1,
-    encoder_attention_heads=2,
-    encoder_ffn_dim=32,
-    decoder_layers=2,
-    decoder_attention_heads=2,
-    decoder_ffn_dim=32,
-    max_source_positions=50,  # one second
-    max_target_positions=40,
-    initializer_range=0.5,
-)
+CONFIG = small_config(258 + 99 + 8 + 1501)
 GREEDY = ["--logprob-threshold", "-99", "--compression-ratio-threshold", "99"]
 
 

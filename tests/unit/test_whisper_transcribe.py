@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.small_whisper import small_config
 
 import tallow as tl
 from tallow.audio import Sound
@@ -23,7 +24,6 @@ from tallow.models.whisper import (
     Transcript,
     Transcription,
     Whisper,
-    WhisperConfig,
     Word,
     decode,
     decoding,
@@ -39,20 +39,7 @@ from tallow.text.whisper import WhisperTokenizer
 
 RANKS = {bytes([i]): i for i in range(256)} | {b"he": 256, b" w": 257, b"ll": 258}
 TOKENIZER = WhisperTokenizer(RANKS, len(RANKS) + 99 + 8 + 1501)
-CONFIG = WhisperConfig(
-    vocab_size=TOKENIZER.vocab_size,
-    num_mel_bins=8,
-    d_model=16,
-    encoder_layers=1,
-    encoder_attention_heads=2,
-    encoder_ffn_dim=32,
-    decoder_layers=2,
-    decoder_attention_heads=2,
-    decoder_ffn_dim=32,
-    max_source_positions=50,  # one second
-    max_target_positions=40,
-    initializer_range=0.5,
-)
+CONFIG = small_config(TOKENIZER.vocab_size)
 
 
 @pytest.fixture(scope="module")

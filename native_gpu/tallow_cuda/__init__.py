@@ -12,6 +12,7 @@ from types import ModuleType
 from tallow import backends
 from tallow.devices import register_backend
 from tallow.errors import DeviceError
+from tallow.kernels import register_provider
 
 
 def register() -> None:
@@ -27,6 +28,13 @@ def register() -> None:
     if backends.cuda.matmul.allow_tf32:  # said before there was a device to say it to
         backend.allow_tf32(True)
     register_backend(backend)
+    register_provider("cuda", _provide)
+
+
+def _provide() -> dict[str, str]:
+    from tallow_cuda import bindings as bindings  # registers the kernels; they are compiled one by one, at first use
+
+    return {}
 
 
 def _import_cupy() -> ModuleType:

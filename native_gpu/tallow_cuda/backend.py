@@ -5,14 +5,17 @@ A bfloat16 tensor is a `uint16` array of bit patterns here as on the CPU, so mov
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cupy
 import numpy as np
 
 from tallow.devices import device
-from tallow.errors import DeviceError
+from tallow.errors import DeviceError, KernelCompileError
 from tallow_cuda.memory import Memory
+
+SHARED_WITHOUT_ASKING = 48 * 1024  # bytes of shared memory that every launch may have
 
 
 class CupyBackend:
@@ -23,6 +26,7 @@ class CupyBackend:
     module = cupy
 
     def __init__(self) -> None:
+        self.kernels: dict[Any, Callable[..., None]] = {}  # what tallow_cuda.sources has compiled
         pool = cupy.get_default_memory_pool()
         self.memory = Memory(pool)
         if cupy.cuda.get_allocator() == pool.malloc:  # not where the program has chosen one of its own
@@ -41,6 +45,31 @@ class CupyBackend:
     def transfer(self, array: cupy.ndarray, target: device) -> cupy.ndarray:
         with _cuda_device(target):
             return cupy.array(array)  # a copy in the target's memory; asarray would keep the source's
+
+    def compile_kernel(self, source: str, name: str, options: Sequence[str] = ()) -> Callable[..., None]:
+        """The kernel `name`, declared `extern "C" __global__`, of a source of CUDA C++: compiled by NVRTC for the card
+        that is there, or taken from CuPy's cache on disk.
+
+        Returns:  a function of (grid, block, args, shared_mem=0), which starts the kernel on the current stream
+
+        Raises:  KernelCompileError, with what the compiler says
+        """
+        module = cupy.RawModule(code=source, options=("-std=c++17", *options))
+        try:
+            function = module.get_function(name)
+        except cupy.cuda.compiler.CompileException as error:
+            raise KernelCompileError(f"{name}: the kernel does not compile:\n{error.get_message()}") from error
+        except cupy.cuda.driver.CUDADriverError as error:
+            raise KernelCompileError(
+                f"the source has no kernel {name!r}: {error}", mend='declare it extern "C" __global__ void'
+            ) from error
+
+        def run(grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0) -> None:
+            if shared_mem > SHARED_WITHOUT_ASKING and function.max_dynamic_shared_size_bytes < shared_mem:
+                function.max_dynamic_shared_size_bytes = shared_mem
+            function(grid, block, args, shared_mem=shared_mem)
+
+        return run
 
     def allow_tf32(self, allowed: bool) -> None:
         """Whether products of float32 matrices may be of ten bits of precision, on tensor cores."""

@@ -106,6 +106,10 @@ class KernelUnavailable(TallowError, RuntimeError):
     """No kernel takes these arguments on this device."""
 
 
+class KernelCompileError(TallowError, RuntimeError):
+    """The source of a kernel does not compile, or lacks the kernel."""
+
+
 class WorkerError(TallowError, RuntimeError):
     """A worker process that died, or took too long."""
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 from support import cupy_like
+from support.card import Card
 
 from tallow import devices
 from tallow.errors import DeviceError
@@ -26,4 +29,11 @@ def cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         backend = cupy_like.Backend()
         monkeypatch.setitem(devices._BY_TYPE, backend.type, backend)
         monkeypatch.setitem(devices._BY_ARRAY, backend.array_type, backend)
+        importlib.import_module("tallow_cuda.bindings")  # what tallow_cuda.register would have been asked for
     return "cuda"
+
+
+@pytest.fixture
+def card(request: pytest.FixtureRequest, cuda: str, monkeypatch: pytest.MonkeyPatch) -> Card:
+    """Where CUDA kernels run: on a GPU, and on the CPU by tests/support/cuda_emulator."""
+    return Card(monkeypatch, emulated=devices.get_backend("cuda").module is cupy_like.MODULE)

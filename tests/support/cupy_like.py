@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from support import cuda_emulator
 from tallow.devices import device
 
 NAMES = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
@@ -279,6 +280,11 @@ class Backend:
     module: Any = MODULE
 
     tf32 = False
+
+    def __init__(self) -> None:
+        self.kernels: dict[Any, Any] = {}
+
+    compile_kernel = staticmethod(cuda_emulator.compile_kernel)
 
     def allow_tf32(self, allowed: bool) -> None:
         self.tf32 = allowed

@@ -1,0 +1,3 @@
+"""The CUDA kernels of the kernel table: importing a module registers what it binds."""
+
+from tallow_cuda.bindings import normalization as normalization

@@ -1,0 +1,60 @@
+"""The kernels of src/*.cu: found, put together with what they include, and compiled once for each set of definitions.
+
+NVRTC compiles a kernel when it is first used, for the card that is there; CuPy keeps the result on disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tallow.devices import get_backend
+from tallow.dtypes import BF16, F16, Array
+
+FOLDER = Path(__file__).parent / "src"
+INCLUDE = re.compile(r'^#include "([a-z0-9_]+\.cuh)"\n', re.MULTILINE)
+
+
+@cache
+def source_of(file: str) -> str:
+    """The text of a source, with every header in its place, once.
+
+    CuPy's cache on disk tells sources apart by their text alone, so it has to have all of it.
+    """
+    included: set[str] = set()
+
+    def expand(name: str) -> str:
+        if name in included:
+            return ""
+        included.add(name)
+        text = (FOLDER / name).read_text()
+        return INCLUDE.sub(lambda match: expand(match[1]), text).replace("#pragma once\n", "")
+
+    return expand(file)
+
+
+Kernel = Callable[..., None]  # (grid, block, args, shared_mem=0)
+
+
+def load(file: str, name: str, **defines: str | int) -> Kernel:
+    """The kernel `name` of src/<file>, compiled with these definitions.
+
+    Calling it: `kernel((blocks,), (threads,), (array, np.int64(5), np.float32(0.1), null), shared_mem=bytes)`.
+    """
+    backend: Any = get_backend("cuda")
+    key = (file, name, tuple(sorted(defines.items())))
+    found = backend.kernels.get(key)
+    if found is None:
+        options = tuple(f"-D{k}={v}" for k, v in defines.items())
+        found = backend.kernels[key] = backend.compile_kernel(source_of(file), name, options)
+    return found
+
+
+def element(array: Array | None) -> str:
+    """What C++ calls an element of a float array; for no array at all, float."""
+    if array is None or (array.dtype.kind == "f" and array.dtype.itemsize == 4):
+        return "float"
+    return {F16: "f16", BF16: "bf16"}[array.dtype]

@@ -1,0 +1,64 @@
+// Elements of tensors: float, and the sixteen-bit floats as bit patterns. Kernels compute in float.
+//
+// No header of CUDA's is needed: NVRTC alone compiles the kernels.
+
+#pragma once
+
+struct f16 {
+    unsigned short bits;
+};
+
+struct bf16 {
+    unsigned short bits;
+};
+
+__device__ __forceinline__ float to_float(float x) { return x; }
+
+__device__ __forceinline__ float to_float(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
+
+__device__ __forceinline__ float to_float(f16 x) {
+#ifdef TALLOW_EMULATED
+    return emulated::float_of_half(x.bits);
+#else
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+    return y;
+#endif
+}
+
+// from_float<T>(x): x rounded to T, to nearest even.
+template <class T> __device__ T from_float(float x);
+
+template <> __device__ __forceinline__ float from_float<float>(float x) { return x; }
+
+template <> __device__ __forceinline__ f16 from_float<f16>(float x) {
+    f16 y;
+#ifdef TALLOW_EMULATED
+    y.bits = emulated::half_of_float(x);
+#else
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+#endif
+    return y;
+}
+
+template <> __device__ __forceinline__ bf16 from_float<bf16>(float x) {
+    unsigned bits = __float_as_uint(x);
+    bf16 y;
+    if (x != x)
+        y.bits = (unsigned short)(bits >> 16 | 0x40);  // rounding could carry a NaN into an infinity
+    else
+        y.bits = (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    return y;
+}
+
+// N elements that are read and written at once; 16 bytes are the widest a thread can.
+template <class T, int N> struct alignas(sizeof(T) * N) Pack {
+    T at[N];
+};
+
+typedef long long index_t;  // what counts elements of arrays
+
+// Whether N elements from here on may be read as a Pack.
+template <int N, class T> __device__ __forceinline__ bool aligned(const T* p) {
+    return (unsigned long long)p % (sizeof(T) * N) == 0;
+}

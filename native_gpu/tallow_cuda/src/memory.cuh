@@ -1,0 +1,40 @@
+// Shared memory whose size is given at launch, and copies into it that arrive later.
+
+#pragma once
+
+#ifdef TALLOW_EMULATED
+#define DYNAMIC_SHARED(name) unsigned char* name = emulated::shared
+#else
+#define DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
+#endif
+
+// Begin to copy 16 bytes, both addresses multiples of 16; or to write 16 bytes of zeros where `wanted` is false.
+__device__ __forceinline__ void copy_async_16(void* shared_to, const void* from, bool wanted = true) {
+#ifdef TALLOW_EMULATED
+    emulated::copy_later(shared_to, from, 16, wanted);
+#elif __CUDA_ARCH__ >= 800
+    unsigned to = (unsigned)__cvta_generic_to_shared(shared_to);
+    int size = wanted ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(size) : "memory");
+#else
+    *(int4*)shared_to = wanted ? *(const int4*)from : make_int4(0, 0, 0, 0);
+#endif
+}
+
+// What was begun since the last commit becomes a group.
+__device__ __forceinline__ void copy_async_commit() {
+#ifdef TALLOW_EMULATED
+    emulated::commit_copies();
+#elif __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Wait until at most the `Pending` last groups of this thread are still under way.
+template <int Pending> __device__ __forceinline__ void copy_async_wait() {
+#ifdef TALLOW_EMULATED
+    emulated::finish_copies(Pending);
+#elif __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+#endif
+}

@@ -1,0 +1,84 @@
+"""Kernels of CUDA C++, compiled for the CPU and run there: what they compute is tested without a GPU.
+
+Where NVRTC is installed, everything that runs here has compiled for a GPU too.
+
+`compile_kernel` stands in for the method of `tallow_cuda.backend.CupyBackend`. emulator.hpp says what is emulated; how
+fast a kernel is, only a GPU can show.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from support import nvrtc, places
+from tallow.errors import KernelCompileError
+
+EMULATOR = Path(__file__).with_name("emulator.hpp")
+FLAGS = ("-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-nostdlib++", "-w")
+ENTRY = """
+static void tallow_call(void** arguments) { emulated::call(&NAME, arguments); }
+extern "C" const char* tallow_launch(
+    const unsigned* grid, const unsigned* block, int shared_bytes, void** arguments, int backwards) {
+    return emulated::launch(tallow_call, grid, block, shared_bytes, arguments, backwards);
+}
+"""
+
+backwards = False  # whether the threads of a block, and the blocks, run in the reverse order
+launched: list[str] = []  # the kernels that have run, by name
+
+
+def compile_kernel(source: str, name: str, options: Sequence[str] = ()) -> Callable[..., None]:
+    """The kernel `name` of a source, as `CupyBackend.compile_kernel` gives it.
+
+    Raises:  KernelCompileError, with what the compiler says
+    """
+    launch = _library(source, name, tuple(options)).tallow_launch
+    launch.restype = ctypes.c_char_p
+
+    def run(grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0) -> None:
+        values = [_value(a) for a in args]
+        pointers = (ctypes.c_void_p * len(values))(*(v.ctypes.data for v in values))
+        three = [(ctypes.c_uint * 3)(*size, *[1] * (3 - len(size))) for size in (grid, block)]
+        launched.append(name)
+        wrong = launch(*three, shared_mem, pointers, backwards)
+        if wrong is not None:
+            raise RuntimeError(f"{name}: {wrong.decode()}")
+
+    return run
+
+
+def _value(argument: Any) -> np.ndarray[Any, Any]:
+    """The bytes of an argument: of a number, of an array's address."""
+    if isinstance(argument, np.generic):
+        return np.array(argument)
+    return np.array(argument.data.ptr, np.uint64)
+
+
+def _library(source: str, name: str, options: tuple[str, ...]) -> ctypes.CDLL:
+    text = "\n".join([EMULATOR.read_text(), '#line 1 "kernel.cu"', source, ENTRY.replace("NAME", name)])
+    key = hashlib.sha256("\0".join([text, *options, *FLAGS]).encode()).hexdigest()[:32]
+    folder = places.cache_dir() / "emulated"
+    target = folder / f"{key}.so"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            file = Path(scratch, "kernel.cpp")
+            file.write_text(text)
+            made = Path(scratch, "kernel.so")
+            command = [sys.executable, "-m", "ziglang", "c++", *FLAGS, *options, str(file), "-o", str(made)]
+            result = subprocess.run(command, capture_output=True, text=True)
+            if result.returncode:
+                raise KernelCompileError(f"{name}: the kernel does not compile:\n{result.stderr}")
+            if nvrtc.is_available():
+                nvrtc.compile(source, options)
+            made.replace(target)
+    return ctypes.CDLL(str(target))

@@ -1,0 +1,348 @@
+// CUDA C++ on a CPU, for tests of kernels: what the sources of tallow_cuda use of CUDA, and no more.
+//
+// Every thread of a block is a fiber, and one of them runs at a time, until it waits for others. Blocks run one after the
+// other. So the order of threads is known, and can be turned round: a result that then differs shows a race. What a GPU
+// leaves to chance is made bad: shared memory holds NaN at the start of a block, bytes that are copied asynchronously
+// arrive when they are waited for and not before, and threads of one block that wait at different places end the program.
+
+#pragma once
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define TALLOW_EMULATED
+#define __device__
+#define __host__
+#define __global__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __shared__ static
+#define __constant__ static const
+#define __restrict__
+
+struct dim3 {
+    unsigned x, y, z;
+};
+
+static dim3 gridDim, blockDim, blockIdx;
+
+namespace emulated {
+
+constexpr int WARP_SIZE = 32, MOST_THREADS = 1024, STACK = 1 << 16, WORDS = 16, GUARD = 64;
+
+inline void fail(const char* what) {
+    fprintf(stderr, "emulated CUDA: %s\n", what);
+    abort();
+}
+
+struct Copy {
+    void* to;
+    const void* from;
+    int size;
+};
+
+struct Fiber {
+    ucontext_t context;
+    dim3 index;
+    int number;
+    bool done;
+    uint32_t slot[WORDS];  // what it shows the others of its warp
+    Copy copies[256];      // asynchronous ones, in their order
+    int first_copy, last_copy, committed[64], groups;
+};
+
+// Where fibers meet. It opens when all that are still running have come.
+struct Barrier {
+    int waiting;
+    unsigned opened;
+};
+
+static Fiber* fibers;
+static char* stacks;
+static Fiber* current;
+static ucontext_t scheduler;
+static int threads;
+static Barrier block_barrier, warp_barriers[MOST_THREADS / WARP_SIZE];
+static int any_of_block;
+static unsigned long progress;  // how often a barrier has opened or a fiber has ended
+static unsigned char* shared;
+
+inline int running(int from, int to) {
+    int n = 0;
+    for (int i = from; i < to; i++) n += !fibers[i].done;
+    return n;
+}
+
+inline void yield() { swapcontext(&current->context, &scheduler); }
+
+inline void meet(Barrier& barrier, int from, int to) {
+    unsigned now = barrier.opened;
+    barrier.waiting++;
+    while (barrier.opened == now) {
+        if (barrier.waiting == running(from, to)) {
+            barrier.waiting = 0;
+            barrier.opened++;
+            progress++;
+            return;
+        }
+        yield();
+    }
+}
+
+inline void meet_block() { meet(block_barrier, 0, threads); }
+
+inline int warp_start() { return current->number / WARP_SIZE * WARP_SIZE; }
+
+inline void meet_warp() {
+    int start = warp_start(), end = start + WARP_SIZE < threads ? start + WARP_SIZE : threads;
+    meet(warp_barriers[start / WARP_SIZE], start, end);
+}
+
+// All lanes of the warp show `words` words, and then look at what others show.
+template <class Look> inline void exchange(const void* shown, int size, Look look) {
+    memcpy(current->slot, shown, size);
+    meet_warp();
+    look(&fibers[warp_start()]);
+    meet_warp();
+}
+
+template <class T> inline T from_lane(T value, int lane) {
+    static_assert(sizeof(T) <= WORDS * 4, "too large");
+    T found = value;
+    if (warp_start() + lane >= threads) fail("a shuffle reads a lane that is not there");
+    exchange(&value, sizeof(T), [&](const Fiber* warp) { memcpy(&found, warp[lane].slot, sizeof(T)); });
+    return found;
+}
+
+// Asynchronous copies: a ring of them, and of the groups' ends.
+constexpr int COPIES = 256, GROUPS = 64;
+
+inline void copy_later(void* to, const void* from, int size, bool wanted) {
+    if ((uintptr_t)to % size || (wanted && (uintptr_t)from % size)) fail("an asynchronous copy is not aligned");
+    if (current->last_copy - current->first_copy == COPIES) fail("more asynchronous copies than are emulated");
+    current->copies[current->last_copy++ % COPIES] = {to, wanted ? from : 0, size};
+}
+
+inline void commit_copies() {
+    if (current->groups == GROUPS) fail("more groups of asynchronous copies than are emulated");
+    current->committed[current->groups++] = current->last_copy;
+}
+
+inline void finish_copies(int pending) {
+    int finished = current->groups - pending;
+    if (finished <= 0) return;
+    for (int end = current->committed[finished - 1]; current->first_copy < end; current->first_copy++) {
+        const Copy& copy = current->copies[current->first_copy % COPIES];
+        if (copy.from)
+            memcpy(copy.to, copy.from, copy.size);
+        else
+            memset(copy.to, 0, copy.size);
+    }
+    current->groups -= finished;
+    for (int i = 0; i < current->groups; i++) current->committed[i] = current->committed[i + finished];
+}
+
+inline float float_of_half(unsigned short bits) {
+    _Float16 x;
+    memcpy(&x, &bits, 2);
+    return (float)x;
+}
+
+inline unsigned short half_of_float(float x) {
+    _Float16 y = (_Float16)x;
+    unsigned short bits;
+    memcpy(&bits, &y, 2);
+    return bits;
+}
+
+template <class... A> struct Arguments {};
+
+template <int... I> struct Indices {};
+
+template <int N, int... I> struct UpTo : UpTo<N - 1, N - 1, I...> {};
+template <int... I> struct UpTo<0, I...> {
+    typedef Indices<I...> type;
+};
+
+template <class... A, int... I> inline void invoke(void (*kernel)(A...), void** arguments, Indices<I...>) {
+    kernel(*(A*)arguments[I]...);
+}
+
+template <class... A> inline void call(void (*kernel)(A...), void** arguments) {
+    invoke(kernel, arguments, typename UpTo<sizeof...(A)>::type());
+}
+
+static void (*entry)(void**);
+static void** entry_arguments;
+
+inline void run_fiber() {
+    entry(entry_arguments);
+    if (current->first_copy != current->last_copy) fail("a thread ends before its asynchronous copies have");
+    current->done = true;
+    progress++;
+    yield();
+    fail("a thread that has ended was run");
+}
+
+inline void run_block(bool backwards) {
+    block_barrier = Barrier();
+    for (Barrier& barrier : warp_barriers) barrier = Barrier();
+    for (int i = 0; i < threads; i++) {
+        Fiber& fiber = fibers[i];
+        fiber.number = i;
+        fiber.index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / (blockDim.x * blockDim.y)};
+        fiber.done = false;
+        fiber.first_copy = fiber.last_copy = fiber.groups = 0;
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = stacks + (size_t)i * STACK;
+        fiber.context.uc_stack.ss_size = STACK;
+        fiber.context.uc_link = 0;
+        makecontext(&fiber.context, (void (*)())run_fiber, 0);
+    }
+    for (int left = threads; left > 0;) {
+        unsigned long before = progress;
+        for (int i = 0; i < threads; i++) {
+            current = &fibers[backwards ? threads - 1 - i : i];
+            if (current->done) continue;
+            swapcontext(&scheduler, &current->context);
+            if (current->done) left--;
+        }
+        if (left > 0 && progress == before) fail("threads wait for others that never come");
+    }
+}
+
+// 0, or what is wrong.
+inline const char* launch(void (*kernel)(void**), const unsigned* grid, const unsigned* block, int shared_bytes,
+                          void** arguments, bool backwards) {
+    static unsigned char canary[GUARD];
+    memset(canary, 0xa5, GUARD);
+    gridDim = {grid[0], grid[1], grid[2]};
+    blockDim = {block[0], block[1], block[2]};
+    threads = block[0] * block[1] * block[2];
+    if (threads < 1 || threads > MOST_THREADS) return "a block has from 1 to 1024 threads";
+    if (block[2] > 64) return "a block is at most 64 deep";
+    if (grid[0] < 1 || grid[1] < 1 || grid[2] < 1 || grid[1] > 65535 || grid[2] > 65535)
+        return "a grid has from 1 to 65535 blocks in y and z";
+    if (!fibers) {
+        fibers = (Fiber*)malloc(sizeof(Fiber) * MOST_THREADS);
+        stacks = (char*)malloc((size_t)STACK * MOST_THREADS);
+    }
+    entry = kernel;
+    entry_arguments = arguments;
+    shared = (unsigned char*)aligned_alloc(128, ((size_t)shared_bytes + GUARD + 127) / 128 * 128);
+    long blocks = (long)grid[0] * grid[1] * grid[2];
+    const char* wrong = 0;
+    for (long i = 0; i < blocks && !wrong; i++) {
+        long b = backwards ? blocks - 1 - i : i;
+        blockIdx = {(unsigned)(b % grid[0]), (unsigned)(b / grid[0] % grid[1]), (unsigned)(b / ((long)grid[0] * grid[1]))};
+        memset(shared, 0xff, shared_bytes);  // NaN, in every float format
+        memcpy(shared + shared_bytes, canary, GUARD);
+        run_block(backwards);
+        if (memcmp(shared + shared_bytes, canary, GUARD)) wrong = "shared memory was written beyond its end";
+    }
+    free(shared);
+    return wrong;
+}
+
+}  // namespace emulated
+
+#define threadIdx (emulated::current->index)
+
+inline void __syncthreads() { emulated::meet_block(); }
+
+inline int __syncthreads_or(int predicate) {
+    emulated::meet_block();
+    emulated::any_of_block = 0;
+    emulated::meet_block();
+    emulated::any_of_block |= predicate != 0;
+    emulated::meet_block();
+    return emulated::any_of_block;
+}
+
+inline void __syncwarp(unsigned = 0xffffffffu) { emulated::meet_warp(); }
+inline void __threadfence() {}
+
+template <class T> inline T __shfl_sync(unsigned, T value, int lane, int width = 32) {
+    int own = emulated::current->number % 32;
+    return emulated::from_lane(value, own / width * width + lane % width);
+}
+
+template <class T> inline T __shfl_xor_sync(unsigned, T value, int mask, int = 32) {
+    return emulated::from_lane(value, (emulated::current->number % 32) ^ mask);
+}
+
+template <class T> inline T __shfl_down_sync(unsigned, T value, int steps, int width = 32) {
+    int own = emulated::current->number % 32, lane = own + steps;
+    return emulated::from_lane(value, lane / width == own / width ? lane : own);
+}
+
+template <class T> inline T __shfl_up_sync(unsigned, T value, int steps, int width = 32) {
+    int own = emulated::current->number % 32, lane = own - steps;
+    return emulated::from_lane(value, lane >= own / width * width ? lane : own);
+}
+
+inline unsigned __ballot_sync(unsigned, int predicate) {
+    unsigned bits = 0, mine = predicate != 0;
+    int start = emulated::warp_start();
+    emulated::exchange(&mine, 4, [&](const emulated::Fiber* warp) {
+        for (int i = 0; i < 32 && start + i < emulated::threads; i++) bits |= (warp[i].done ? 0 : warp[i].slot[0]) << i;
+    });
+    return bits;
+}
+
+inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
+inline int __ffs(unsigned x) { return __builtin_ffs((int)x); }
+
+inline float __uint_as_float(unsigned x) {
+    float y;
+    memcpy(&y, &x, 4);
+    return y;
+}
+
+inline unsigned __float_as_uint(float x) {
+    unsigned y;
+    memcpy(&y, &x, 4);
+    return y;
+}
+
+inline float __int_as_float(int x) { return __uint_as_float((unsigned)x); }
+inline int __float_as_int(float x) { return (int)__float_as_uint(x); }
+inline float __expf(float x) { return expf(x); }
+inline float __logf(float x) { return logf(x); }
+inline float __fdividef(float a, float b) { return a / b; }
+inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+inline float __frcp_rn(float x) { return 1.0f / x; }
+template <class T> inline T __ldg(const T* p) { return *p; }
+template <class T> inline T min(T a, T b) { return a < b ? a : b; }
+template <class T> inline T max(T a, T b) { return a > b ? a : b; }
+inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
+
+template <class T> inline T atomicAdd(T* to, T x) {
+    T before = *to;
+    *to = before + x;
+    return before;
+}
+
+template <class T> inline T atomicMax(T* to, T x) {
+    T before = *to;
+    if (x > before) *to = x;
+    return before;
+}
+
+template <class T> inline T atomicCAS(T* to, T expected, T x) {
+    T before = *to;
+    if (before == expected) *to = x;
+    return before;
+}
+
+template <class T> inline T atomicExch(T* to, T x) {
+    T before = *to;
+    *to = x;
+    return before;
+}

@@ -141,7 +141,8 @@ class Prepared:
                 values = [convert(v, common) for v in values]
         if common.storage in HALVES:
             self.half = common
-            values = [dtypes.widen(v) if hasattr(v, "dtype") else v for v in values]
+            if not op.halves:
+                values = [dtypes.widen(v) if hasattr(v, "dtype") else v for v in values]
         return values
 
 

@@ -9,6 +9,7 @@ What there is:
     kernels.info()                        which library is loaded, with which kernels
 """
 
+from tallow.kernels.halves import reference
 from tallow.kernels.library import KernelInfo, info, provide
 from tallow.kernels.table import (
     KERNELS,
@@ -31,6 +32,7 @@ __all__ = [
     "kernel",
     "off",
     "pick",
+    "reference",
     "register_provider",
     "require",
     "run",

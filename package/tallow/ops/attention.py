@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tallow.devices import array_module
+from tallow.dtypes import HALVES, widen
 from tallow.errors import ShapeError
-from tallow.kernels import kernel, run
+from tallow.kernels import reference, run
 from tallow.ops.expect import expect_float
 from tallow.ops.table import Array, Index, Result, op
 
@@ -179,7 +180,7 @@ def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
     return x.sum(axis=axes, keepdims=True).reshape(shape)
 
 
-@op("")
+@op("", halves=True)
 def scaled_dot_product_attention(
     query: Array,
     key: Array,
@@ -207,36 +208,43 @@ def scaled_dot_product_attention(
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     boost = 1 / keep_probability if keep_probability else 0.0
 
-    call = _Attention(query, key, value, bias, allowed, keep, boost, is_causal, scale, groups)
+    def in_blocks() -> _Attention:
+        q, k, v = widen(query), widen(key), widen(value)
+        added = None if bias is None else widen(bias)
+        return _Attention(q, k, v, added, allowed, keep, boost, is_causal, scale, groups)
+
     if keep is None:
-        y, gradients = _without_dropout(call)
+        mask = _added(bias, allowed, query)
+        y, gradients = _without_dropout(query, key, value, mask, scale, is_causal, groups)
     else:
-        y, gradients = call.value(), call.gradients
+        y, gradients = in_blocks().value(), lambda g: in_blocks().gradients(g)
 
     def backward(g: Array) -> tuple[object, ...]:
-        return *gradients(g), None if bias is None else lambda: call.bias_gradient(g)
+        return *gradients(g), None if bias is None else lambda: in_blocks().bias_gradient(g)
 
     return y, backward
 
 
-def _without_dropout(call: _Attention) -> tuple[Array, Callable[[Array], tuple[Array, Array, Array]]]:
+def _without_dropout(
+    q: Array, k: Array, v: Array, mask: Array | None, scale: float, is_causal: bool, groups: int
+) -> tuple[Array, Callable[[Array], tuple[Array, Array, Array]]]:
     """What the kernels know: the value, and how to get the gradients of q, k and v."""
-    q, k, v, mask = call.q, call.k, call.v, _added(call.bias, call.allowed, call.q)
-    settings = (call.scale, call.is_causal, call.groups)
-    is_decoding = mask is None and q.ndim == 4 and q.shape[-2] == 1 and not call.is_causal
-    if is_decoding and _is_one_batch(q, k, v, call.groups):
-        y, stats = run("attention_decode", q, k, v, call.scale), None
+    settings = (scale, is_causal, groups)
+    is_decoding = mask is None and q.ndim == 4 and q.shape[-2] == 1 and not is_causal
+    if is_decoding and _is_one_batch(q, k, v, groups):
+        y, stats = run("attention_decode", q, k, v, scale), None
     else:
         y, stats = run("attention", q, k, v, mask, *settings)
     return y, lambda g: run("attention_backward", g, q, k, v, mask, stats, *settings)
 
 
 def _added(bias: Array | None, allowed: Array | None, like: Array) -> Array | None:
-    """Both masks as one that is added to the scores; as small as these, before broadcasting."""
+    """Both masks as one that is added to the scores; as small as these, before broadcasting. Beside halves it is in
+    float32, unless it is the bias itself."""
     if allowed is None:
         return bias
-    zero, hidden = like.dtype.type(0), like.dtype.type(-math.inf)
-    return array_module(like).where(allowed, zero if bias is None else bias, hidden)
+    dtype = np.float32 if like.dtype in HALVES else like.dtype.type
+    return array_module(like).where(allowed, dtype(0) if bias is None else widen(bias), dtype(-math.inf))
 
 
 def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> int:
@@ -273,7 +281,7 @@ def _is_one_batch(query: Array, key: Array, value: Array, groups: int) -> bool:
     return key.size > 0 and key.shape == value.shape and key.shape[:-2] == (batch, heads // groups)
 
 
-@kernel("attention", "array")
+@reference("attention")
 def attention_array(
     q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
 ) -> tuple[Array, None]:
@@ -284,7 +292,7 @@ def attention_array(
     return _Attention(q, k, v, bias, None, None, 1.0, is_causal, scale, groups).value(), None
 
 
-@kernel("attention_backward", "array")
+@reference("attention_backward")
 def attention_backward_array(
     g: Array, q: Array, k: Array, v: Array, bias: Array | None, stats: Array | None, scale: float, is_causal: bool,
     groups: int,
@@ -293,7 +301,7 @@ def attention_backward_array(
     return _Attention(q, k, v, bias, None, None, 1.0, is_causal, scale, groups).gradients(g)
 
 
-@kernel("attention_decode", "array")
+@reference("attention_decode")
 def attention_decode_array(q: Array, k: Array, v: Array, scale: float) -> Array:
     """Shapes: q (B, H, 1, K), k and v (B, G, S, K) -> (B, H, 1, K)"""
     batch, heads, _, width = q.shape

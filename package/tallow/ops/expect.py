@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tallow.dtypes import Array
+from tallow.dtypes import HALVES, Array
 from tallow.errors import DtypeError
 
 
@@ -22,7 +22,7 @@ def no_floats(*operands: Any) -> bool:
 def expect_float(name: str, *operands: Array) -> None:
     """Raises: DtypeError for an operand of integers or booleans."""
     for x in operands:
-        if x.dtype.kind != "f":
+        if x.dtype.kind != "f" and x.dtype not in HALVES:
             message = f"{name}: expected a floating point tensor, got {x.dtype}"
             raise DtypeError(message, mend="convert it first: x.float()")
 

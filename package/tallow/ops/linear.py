@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tallow.devices import array_module
-from tallow.dtypes import cast, dtype_of, widen
+from tallow.dtypes import HALVES, cast, dtype_of, widen
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
 
-@op("F", dtypes="keep")  # the kernel reads half-precision weights as they are; widening them would be most of the work
+@op("F", dtypes="keep")  # kernels read half-precision weights as they are; widening them would be most of the work
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     """y = input · weightᵀ + bias.
 
@@ -21,17 +21,17 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     _check(input, weight, bias)
     if weight.ndim == 1:
         return _dot(input, weight, bias)
-    y = run("linear", widen(input), weight, None if bias is None else widen(bias))
+    y = run("linear", input, weight, bias)
     has_bias = bias is not None
 
     def backward(g: Array) -> tuple[object, ...]:
         return (
-            lambda: run("matmul", g, widen(weight)),
-            lambda: run("matmul", as_rows(g).T, as_rows(widen(input))),
+            lambda: run("matmul", g, weight),
+            lambda: run("matmul", as_rows(g).T, as_rows(input)),
             (lambda: as_rows(g).sum(axis=0)) if has_bias else None,
         )
 
-    return cast(y, dtype_of(input)), backward
+    return y, backward
 
 
 def _check(input: Array, weight: Array, bias: Array | None) -> None:
@@ -62,7 +62,9 @@ def _dot(input: Array, weight: Array, bias: Array | None) -> Result:
 
 @kernel("linear", "array")
 def linear_array(x: Array, weight: Array, bias: Array | None) -> Array:
-    """Shapes: x (..., K), weight (N, K), bias (N,) or one element -> (..., N)"""
+    """In the dtype of x.  Shapes: x (..., K), weight (N, K), bias (N,) or one element -> (..., N)"""
+    if x.dtype in HALVES:  # the kernels of a CPU take rows in float32, beside a weight in half
+        return cast(run("linear", widen(x), weight, None if bias is None else widen(bias)), dtype_of(x))
     y = as_rows(x) @ widen(weight).T  # of a batch NumPy would multiply one matrix after the other
     if bias is not None:
         y += bias

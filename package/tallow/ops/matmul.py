@@ -8,14 +8,14 @@ from typing import Any
 from tallow import kernels
 from tallow.devices import array_module
 from tallow.errors import DtypeError, ShapeError
-from tallow.kernels import kernel
+from tallow.kernels import reference
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
 Products = Callable[[Array], tuple[Any, Any]]  # the gradients of two factors, from that of their product
 
 
-@kernel("matmul", "array")
+@reference("matmul")
 def array_matmul(a: Array, b: Array) -> Array:
     """numpy.matmul; a batch of rows times one matrix is a single product."""
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and a.shape[-1] == b.shape[0]:
@@ -63,7 +63,7 @@ def _transposed_times(a: Array, g: Array, b_ndim: int, name: str) -> Array:
     return product(a.swapaxes(-1, -2), g, name)
 
 
-@op("tl Tensor linalg")
+@op("tl Tensor linalg", halves=True)
 def matmul(input: Array, other: Array) -> Result:
     """The matrix product, over the last two dimensions; a vector counts as a row on the left, a column on the right.
 
@@ -127,7 +127,7 @@ def _expect_dims(name: str, ndim: int, what: str, operands: dict[str, Array]) ->
             raise ShapeError(message, mend="use matmul, which broadcasts")
 
 
-@op()
+@op(halves=True)
 def mm(input: Array, mat2: Array) -> Result:
     """The product of two matrices.
 
@@ -138,7 +138,7 @@ def mm(input: Array, mat2: Array) -> Result:
     return matmul_result(input, mat2, "mm")
 
 
-@op()
+@op(halves=True)
 def bmm(input: Array, mat2: Array) -> Result:
     """The products of two batches of matrices, which are not broadcast.
 
@@ -149,7 +149,7 @@ def bmm(input: Array, mat2: Array) -> Result:
     return matmul_result(input, mat2, "bmm")
 
 
-@op()
+@op(halves=True)
 def mv(input: Array, vec: Array) -> Result:
     """A matrix times a vector.
 
@@ -161,7 +161,7 @@ def mv(input: Array, vec: Array) -> Result:
     return matmul_result(input, vec, "mv")
 
 
-@op(aliases=("vdot",))
+@op(aliases=("vdot",), halves=True)
 def dot(input: Array, tensor: Array) -> Result:
     """The inner product of two vectors.
 

@@ -70,6 +70,7 @@ class Op:
         "defaults",
         "dtypes",
         "function",
+        "halves",
         "indices",
         "keyword_indices",
         "name",
@@ -94,6 +95,7 @@ class Op:
         view: bool,
         result: Callable[..., Any] | None,
         aliases: Sequence[str] = (),
+        halves: bool = False,
     ) -> None:
         if dtypes not in RULES or not set(places.split()) <= PLACES.keys():
             raise ArgumentError(
@@ -106,6 +108,7 @@ class Op:
         self.dtypes = dtypes
         self.view = view
         self.result = result
+        self.halves = halves
         signature = inspect.signature(function).parameters
         self.casts = "dtype" in signature
         parameters = [p for p in signature.values() if p.kind is not p.KEYWORD_ONLY]
@@ -162,6 +165,7 @@ def op(
     view: bool = False,
     result: Callable[..., Any] | None = None,
     aliases: Sequence[str] = (),
+    halves: bool = False,
 ) -> Callable[[Callable[..., Result]], Op]:
     """File a function of arrays in `OPS`, and offer it at `places`.
 
@@ -172,12 +176,14 @@ def op(
         view: the value shares the memory of the first operand.
         result: makes the public result of an op with several outputs, such as a named tuple's class.
         aliases: further public names, offered at the same places.
+        halves: float16 and bfloat16 operands are passed as they are, because kernels take them; see
+            tallow.kernels.halves. Results in float32 are still rounded. Gradients are float32 all the same.
 
     Raises: ArgumentError for a name that is taken.
     """
 
     def file(function: Callable[..., Result]) -> Op:
-        made = Op(function, name or function.__name__, places, dtypes, view, result, aliases)
+        made = Op(function, name or function.__name__, places, dtypes, view, result, aliases, halves)
         if made.name in OPS:
             raise ArgumentError(
                 f"op {made.name!r} exists already, in {OPS[made.name].function.__module__}", mend="choose another name"

@@ -62,6 +62,12 @@ def test_waiting_for_nobody_ends(tmp_path: Path) -> None:
     ended(start(2, program(tmp_path, code)), tmp_path, "has waited for 0.5 s; another has not come to it", "same order")
 
 
+def test_operations_that_were_started_and_differ_end_the_job(tmp_path: Path) -> None:
+    """What was begun cannot be taken back, and would never end."""
+    code = f"{JOIN}work = dist.all_reduce(tl.ones(3 + dist.get_rank()), async_op=True)\nwork.wait()"
+    ended(start(2, program(tmp_path, code)), tmp_path, "3 of tallow.float32 on cpu: rank 0", "4 of", "rank 1")
+
+
 def test_the_launcher_says_who_is_who(tmp_path: Path) -> None:
     code = (
         "import os, sys, pathlib\nnames = 'RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE OMP_NUM_THREADS'\n"

@@ -40,8 +40,7 @@ LAYERS = (
         "special",
         "typed_tensors",
     ),
-    ("distributed",),
-    ("nn", "optim", "data", "text", "audio", "io", "utils"),
+    ("nn", "optim", "data", "distributed", "text", "audio", "io", "utils"),
     (
         "accelerator",
         "amp",

@@ -50,6 +50,12 @@ from tallow.distributed.groups import (
     is_torchelastic_launched,
     new_group,
 )
+from tallow.distributed.objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    scatter_object_list,
+)
 from tallow.distributed.reduce_op import ReduceOp
 from tallow.distributed.work import Work
 from tallow.errors import DistributedError as DistError
@@ -63,11 +69,14 @@ __all__ = [
     "Work",
     "all_gather",
     "all_gather_into_tensor",
+    "all_gather_object",
     "all_reduce",
     "barrier",
     "broadcast",
+    "broadcast_object_list",
     "destroy_process_group",
     "gather",
+    "gather_object",
     "get_backend",
     "get_global_rank",
     "get_group_rank",
@@ -89,6 +98,7 @@ __all__ = [
     "reduce_scatter",
     "reduce_scatter_tensor",
     "scatter",
+    "scatter_object_list",
     "send",
 ]
 

@@ -1,19 +1,20 @@
 """What the processes of a group do together, under torch.distributed's names.
 
-All ranks of a group call the same functions in the same order, with tensors of the same shapes and dtypes. `src` and
-`dst` are ranks in the job. With `async_op=True` a function starts the operation and returns a `Work` to wait for. None
-of them is part of autograd's graph; those of `tallow.nn.parallel` are.
+All ranks of a group call the same functions in the same order, with tensors of the same sizes and dtypes; where they do
+not, all of them raise DistributedError, which says who does what. `src` and `dst` are ranks in the job. With
+`async_op=True` a function starts the operation and returns a `Work` to wait for. None of them is part of autograd's
+graph; those of `tallow.nn.parallel` are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallow.devices import array_module, device_type_of
 from tallow.distributed.groups import Engine, ProcessGroup, member
 from tallow.distributed.reduce_op import ReduceOp
-from tallow.distributed.work import Work, wait_or_hand_out
+from tallow.distributed.work import Work
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 from tallow.tensor import Tensor
@@ -25,7 +26,9 @@ def all_reduce(
     """Replace the tensor of every rank by what `op` makes of all of them."""
     engine = _engine(group, tensor)
     array, write_back = _in_place(tensor)
-    return wait_or_hand_out(engine.all_reduce(array, op).then(write_back), async_op)
+    return _together(
+        group, f"all_reduce by {op.name}", tensor, lambda: engine.all_reduce(array, op).then(write_back), async_op
+    )
 
 
 def reduce(
@@ -35,7 +38,8 @@ def reduce(
     engine = _engine(group, tensor)
     array, write_back = _in_place(tensor)
     root = member(group).index(dst, "dst")
-    return wait_or_hand_out(engine.reduce(array, root, op).then(write_back), async_op)
+    said = f"reduce by {op.name} to {dst}"
+    return _together(group, said, tensor, lambda: engine.reduce(array, root, op).then(write_back), async_op)
 
 
 def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None, async_op: bool = False) -> Work | None:
@@ -43,7 +47,8 @@ def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None, async
     engine = _engine(group, tensor)
     array, write_back = _in_place(tensor)
     root = member(group).index(src, "src")
-    return wait_or_hand_out(engine.broadcast(array, root).then(write_back), async_op)
+    said = f"broadcast from {src}"
+    return _together(group, said, tensor, lambda: engine.broadcast(array, root).then(write_back), async_op)
 
 
 def all_gather_into_tensor(
@@ -56,8 +61,10 @@ def all_gather_into_tensor(
     engine = _engine(group, input_tensor)
     _check_parts(output_tensor, input_tensor, member(group), "all_gather_into_tensor")
     array, write_back = _in_place(output_tensor)
-    work = engine.all_gather(array, _contiguous(input_tensor))
-    return wait_or_hand_out(work.then(write_back), async_op)
+    given = _contiguous(input_tensor)
+    return _together(
+        group, "all_gather", input_tensor, lambda: engine.all_gather(array, given).then(write_back), async_op
+    )
 
 
 def all_gather(
@@ -66,8 +73,12 @@ def all_gather(
     """Write the tensors of all ranks to the tensors of the list, in the order of the ranks."""
     engine = _engine(group, tensor)
     joined = _room(tensor_list, tensor, member(group), "all_gather")
-    work = engine.all_gather(joined, _contiguous(tensor))
-    return wait_or_hand_out(work.then(lambda: _write(tensor_list, joined)), async_op)
+    given = _contiguous(tensor)
+
+    def start() -> Work:
+        return engine.all_gather(joined, given).then(lambda: _write(tensor_list, joined))
+
+    return _together(group, "all_gather", tensor, start, async_op)
 
 
 def reduce_scatter_tensor(
@@ -84,8 +95,14 @@ def reduce_scatter_tensor(
     engine = _engine(group, input)
     _check_parts(input, output, member(group), "reduce_scatter_tensor")
     array, write_back = _in_place(output)
-    work = engine.reduce_scatter(array, _contiguous(input), op)
-    return wait_or_hand_out(work.then(write_back), async_op)
+    given = _contiguous(input)
+    return _together(
+        group,
+        f"reduce_scatter by {op.name}",
+        output,
+        lambda: engine.reduce_scatter(array, given, op).then(write_back),
+        async_op,
+    )
 
 
 def reduce_scatter(
@@ -101,7 +118,13 @@ def reduce_scatter(
     for part, given in zip(joined, input_list, strict=True):
         part[...] = given.array
     array, write_back = _in_place(output)
-    return wait_or_hand_out(engine.reduce_scatter(array, joined, op).then(write_back), async_op)
+    return _together(
+        group,
+        f"reduce_scatter by {op.name}",
+        output,
+        lambda: engine.reduce_scatter(array, joined, op).then(write_back),
+        async_op,
+    )
 
 
 def gather(
@@ -115,8 +138,12 @@ def gather(
     engine = _engine(group, tensor)
     root = _root_with_list(gather_list, dst, member(group), "gather")
     joined = None if gather_list is None else _room(gather_list, tensor, member(group), "gather")
-    work = engine.gather(joined, _contiguous(tensor), root)
-    return wait_or_hand_out(work.then(lambda: _write(gather_list or (), joined)), async_op)
+    given = _contiguous(tensor)
+
+    def start() -> Work:
+        return engine.gather(joined, given, root).then(lambda: _write(gather_list or (), joined))
+
+    return _together(group, f"gather to {dst}", tensor, start, async_op)
 
 
 def scatter(
@@ -133,7 +160,8 @@ def scatter(
     for part, given in zip(() if joined is None else joined, scatter_list or (), strict=True):
         part[...] = given.array
     array, write_back = _in_place(tensor)
-    return wait_or_hand_out(engine.scatter(array, joined, root).then(write_back), async_op)
+    said = f"scatter from {src}"
+    return _together(group, said, tensor, lambda: engine.scatter(array, joined, root).then(write_back), async_op)
 
 
 def isend(tensor: Tensor, dst: int, group: ProcessGroup | None = None, tag: int = 0) -> Work:
@@ -166,7 +194,27 @@ def barrier(
     group: ProcessGroup | None = None, async_op: bool = False, device_ids: Sequence[int] | None = None
 ) -> Work | None:
     """Wait until all ranks have come here."""
-    return wait_or_hand_out(member(group).mpi.barrier(), async_op)
+    return _together(group, "barrier", None, member(group).mpi.barrier, async_op)
+
+
+def _together(
+    group: ProcessGroup | None, said: str, tensor: Tensor | None, start: Callable[[], Work], async_op: bool
+) -> Work | None:
+    """Start an operation that all ranks start, and wait for it unless `async_op`.
+
+    Args:
+        said: which operation it is, with whatever else must be the same everywhere.
+        tensor: of which each rank has one of as many elements, with the same dtype and type of device.
+    """
+    mpi = member(group).mpi
+    if tensor is not None:
+        said = f"{said}, {tensor.numel()} of {tensor.dtype} on {device_type_of(tensor.array)}"
+    if async_op:  # not to wait for the others here, as nobody expects
+        check = mpi.agree(said, started=True)
+        return start().after(check)
+    mpi.agree(said).wait()
+    start().wait()
+    return None
 
 
 # ------------------------------------------------------------------------------------------------------------- tensors

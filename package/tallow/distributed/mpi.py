@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import cache
+from functools import cache, cached_property
 from types import TracebackType
 from typing import Any
 
@@ -36,6 +36,7 @@ LAST_WORDS_S = 0.5  # mpiexec drops what it has not read of a process's output w
 LOOK_S = 0.05  # how often to look whether somebody has gone
 GRACE_S = 2.0  # how long what somebody sent before going may still be under way
 GOODBYE = 1  # the tag of the message that says so
+SAID_BYTES = 128  # of what a rank says it is about to do
 
 # To a process that may be what this one waits for.
 give_way = os.sched_yield if hasattr(os, "sched_yield") else lambda: time.sleep(0)
@@ -80,6 +81,7 @@ class World:
     Attributes:
         MPI: the module mpi4py.MPI.
         gone: the ranks that have said goodbye.
+        at_odds: whether an operation was started that the ranks understand differently; it may never end.
     """
 
     def __init__(self, MPI: Any) -> None:
@@ -88,12 +90,18 @@ class World:
         self.rank: int = self.everybody.rank
         self.size: int = self.everybody.size
         self.gone: set[int] = set()
+        self.at_odds = False
         self._process = os.getpid()
         self._goodbyes = self.everybody.Dup()  # a channel of its own, on which nothing else is ever said
         self._except_hook = sys.excepthook
         if self.size > 1:
             sys.excepthook = self._fail
             atexit.register(self._leave)
+
+    @cached_property
+    def neighbours(self) -> Any:
+        """The processes on this machine, as a communicator of MPI's. All processes of the job ask for it."""
+        return self.everybody.Split_type(self.MPI.COMM_TYPE_SHARED)
 
     def look(self) -> None:
         """Take notice of those who have gone."""
@@ -120,6 +128,8 @@ class World:
         """At the end of the program: MPI's own end would wait for the others without telling them."""
         if os.getpid() != self._process or self.MPI.Is_finalized():
             return
+        if self.at_odds:  # MPI's own end would wait for what never ends
+            self.abort()
         try:
             others = set(range(self.size)) - {self.rank}
             goodbyes = [self._goodbyes.Isend(bytearray(), other, GOODBYE) for other in others]
@@ -210,6 +220,32 @@ class MpiEngine:
         """The members that have ended, by their rank in the job."""
         self.world.look()
         return sorted(self.world.gone.intersection(self.members))
+
+    def agree(self, said: str, started: bool = False) -> Work:
+        """Compare what the ranks are about to do: a sentence of SAID_BYTES at most, which begins with the operation.
+
+        Args:  started: they have begun to do it already
+
+        Raises:  DistributedError, in all ranks, when it is waited for and they say different things
+        """
+        mine, everybodys = np.zeros(SAID_BYTES, np.uint8), np.zeros((self.size, SAID_BYTES), np.uint8)
+        text = np.frombuffer(said.encode()[:SAID_BYTES], np.uint8)
+        mine[: text.size] = text
+
+        def compare() -> None:
+            ranks: dict[str, list[int]] = {}
+            for rank, row in zip(self.members, everybodys, strict=True):
+                ranks.setdefault(row.tobytes().rstrip(b"\0").decode(errors="replace"), []).append(rank)
+            if len(ranks) > 1:
+                self.world.at_odds |= started
+                lines = [f"  {theirs}: rank {', '.join(map(str, who))}" for theirs, who in ranks.items()]
+                raise DistributedError(
+                    "\n".join(["the ranks are about to do different things", *lines]),
+                    mend="do the same operations in one order everywhere, with tensors of one size, dtype and device",
+                )
+
+        request = self.comm.Iallgather(mine, everybodys)
+        return MpiWork(request, said.partition(" ")[0], self, mine, everybodys).then(compare)
 
     def all_reduce(self, array: Array, op: ReduceOp) -> Work:
         """Leave the same reduced numbers in every rank's array."""

@@ -73,7 +73,7 @@ def run_member(options: argparse.Namespace) -> None:
     """Join the others, and run the program as `python` does."""
     del os.environ[MEMBER]
     job = world()
-    neighbours = job.everybody.Split_type(job.MPI.COMM_TYPE_SHARED)
+    neighbours = job.neighbours
     os.environ |= {"RANK": str(job.rank), "WORLD_SIZE": str(job.size)}
     os.environ |= {"LOCAL_RANK": str(neighbours.rank), "LOCAL_WORLD_SIZE": str(neighbours.size)}
     sys.argv = [options.program, *options.arguments]

@@ -15,11 +15,17 @@ class Work(ABC):
 
     def __init__(self) -> None:
         self._finish: list[Callable[[], None]] = []
+        self._before: Work | None = None
         self._finished = False
 
     def then(self, finish: Callable[[], None]) -> Work:
         """Do this once as well, when the data is there and before anybody sees it."""
         self._finish.append(finish)
+        return self
+
+    def after(self, other: Work) -> Work:
+        """Be done only when `other` is, and fail where it fails."""
+        self._before = other
         return self
 
     def wait(self, timeout: timedelta | None = None) -> bool:
@@ -30,13 +36,15 @@ class Work(ABC):
         Raises:  DistributedError after the timeout, or when a process that takes part has ended
         """
         if not self._finished:
+            if self._before is not None:
+                self._before.wait(timeout)
             self._complete(timeout)
             self._conclude()
         return True
 
     def is_completed(self) -> bool:
         """Whether it is done; does not wait."""
-        if not self._finished and self._poll():
+        if not self._finished and (self._before is None or self._before.is_completed()) and self._poll():
             self._conclude()
         return self._finished
 
@@ -53,11 +61,3 @@ class Work(ABC):
     @abstractmethod
     def _complete(self, timeout: timedelta | None) -> None:
         """Return when the data is there."""
-
-
-def wait_or_hand_out(work: Work, async_op: bool) -> Work | None:
-    """What collectives return: the started operation, or None once it is done."""
-    if async_op:
-        return work
-    work.wait()
-    return None

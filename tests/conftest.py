@@ -25,8 +25,16 @@ hypothesis.settings.load_profile("tallow")
 SUBSUITES = pytest.StashKey[dict[str, Outcome]]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--device", choices=("cpu", "cuda", "like-cuda"), default="cpu", help="where tensors are made")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[SUBSUITES] = {}
+    if (device := config.getoption("--device")) != "cpu":
+        from support.on_device import OnDevice
+
+        config.pluginmanager.register(OnDevice(device))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,6 +8,7 @@ names nothing CuPy lacks; what CuPy computes, only a GPU can show.
 
 from __future__ import annotations
 
+import importlib
 import json
 import operator
 import weakref
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from support import cuda_emulator
-from tallow.devices import device
+from tallow.devices import device, register_backend
 
 NAMES = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
 FROM_HOST = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"}  # these take NumPy arrays
@@ -300,3 +301,11 @@ class Backend:
 
     def transfer(self, array: Array, target: device) -> Array:
         return Array(array.host.copy())
+
+
+def register() -> Backend:
+    """Let this be the device `cuda` of the process."""
+    backend = Backend()
+    register_backend(backend)
+    importlib.import_module("tallow_cuda.bindings")  # what tallow_cuda.register would have been asked for
+    return backend

@@ -39,7 +39,7 @@ def strided(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def run(case: Case, arrays: list[np.ndarray[Any, Any]], record: bool) -> tuple[list[tl.Tensor], list[tl.Tensor]]:
-    inputs = [tl.from_numpy(np.asarray(a)) for a in arrays]
+    inputs = [tl.as_tensor(np.asarray(a)) for a in arrays]
     for t in inputs if record else ():
         if t.is_floating_point():
             t.requires_grad_()

@@ -10,7 +10,8 @@ import sys
 from types import ModuleType
 
 from tallow import backends
-from tallow.devices import register_backend
+from tallow.devices import Backend, register_backend
+from tallow.dtypes import CONVERTERS
 from tallow.errors import DeviceError
 from tallow.kernels import register_provider
 
@@ -28,11 +29,19 @@ def register() -> None:
     if backends.cuda.matmul.allow_tf32:  # said before there was a device to say it to
         backend.allow_tf32(True)
     register_backend(backend)
+    register_kernels(backend)
+
+
+def register_kernels(backend: Backend) -> None:
+    """Let ops on the arrays of this backend find the kernels. They are compiled one by one, at first use."""
+    from tallow_cuda.bindings.convert import convert
+
+    CONVERTERS[backend.array_type] = convert
     register_provider("cuda", _provide)
 
 
 def _provide() -> dict[str, str]:
-    from tallow_cuda import bindings as bindings  # registers the kernels; they are compiled one by one, at first use
+    from tallow_cuda import bindings as bindings  # each module registers what it binds
 
     return {}
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from tallow.devices import device
 from tallow.errors import DeviceError, KernelCompileError
+from tallow_cuda.cublas import Cublas
 from tallow_cuda.memory import Memory
 
 SHARED_WITHOUT_ASKING = 48 * 1024  # bytes of shared memory that every launch may have
@@ -27,6 +28,8 @@ class CupyBackend:
 
     def __init__(self) -> None:
         self.kernels: dict[Any, Callable[..., None]] = {}  # what tallow_cuda.sources has compiled
+        self.cublas = Cublas()
+        self.gemm = self.cublas.gemm
         pool = cupy.get_default_memory_pool()
         self.memory = Memory(pool)
         if cupy.cuda.get_allocator() == pool.malloc:  # not where the program has chosen one of its own
@@ -73,6 +76,7 @@ class CupyBackend:
 
     def allow_tf32(self, allowed: bool) -> None:
         """Whether products of float32 matrices may be of ten bits of precision, on tensor cores."""
+        self.cublas.allow_tf32 = allowed
         linalg = cupy._core._routines_linalg  # CuPy's own switch is an environment variable, read once
         kind = linalg.COMPUTE_TYPE_TF32 if allowed else linalg.COMPUTE_TYPE_DEFAULT
         linalg.set_compute_type(np.float32, kind)

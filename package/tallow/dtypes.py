@@ -10,7 +10,7 @@ Source: PyTorch's documentation, "Tensor Attributes", torch.dtype.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -117,9 +117,16 @@ def dtype_of(array: Array) -> dtype:
         ) from None
 
 
+# Array type -> how a device converts between float32, float16 and bfloat16 at once; it returns None where it does not.
+CONVERTERS: dict[type, Callable[[Array, dtype], Array | None]] = {}
+
+
 def widen(array: Array) -> Array:
     """float16 or bfloat16 storage as float32; anything else as it is."""
     if array.dtype == BF16:
+        converter = CONVERTERS.get(type(array))
+        if converter is not None and (converted := converter(array, float32)) is not None:
+            return converted
         if not array.ndim:  # NumPy's operators turn zero-dim arrays into scalars
             return widen(array.reshape(1)).reshape(())
         return (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
@@ -134,6 +141,9 @@ def cast(array: Array, to: dtype) -> Array:
     """
     if array.dtype == to.storage:
         return array if array.dtype is to.storage else array.view(to.storage)
+    converter = CONVERTERS.get(type(array))
+    if converter is not None and (converted := converter(array, to)) is not None:
+        return converted
     if array.dtype == BF16:
         array = widen(array)
     if to is not bfloat16:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
 from support import cupy_like
 from support.card import Card
 
+import tallow_cuda
 from tallow import devices
 from tallow.errors import DeviceError
 
@@ -29,7 +28,7 @@ def cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         backend = cupy_like.Backend()
         monkeypatch.setitem(devices._BY_TYPE, backend.type, backend)
         monkeypatch.setitem(devices._BY_ARRAY, backend.array_type, backend)
-        importlib.import_module("tallow_cuda.bindings")  # what tallow_cuda.register would have been asked for
+        tallow_cuda.register_kernels(backend)
     return "cuda"
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from support import cuda_emulator
+from support import blas_like, cuda_emulator
 from tallow.devices import device, register_backend
 
 NAMES = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
@@ -286,6 +286,7 @@ class Backend:
         self.kernels: dict[Any, Any] = {}
 
     compile_kernel = staticmethod(cuda_emulator.compile_kernel)
+    gemm = staticmethod(blas_like.gemm)
 
     def allow_tf32(self, allowed: bool) -> None:
         self.tf32 = allowed

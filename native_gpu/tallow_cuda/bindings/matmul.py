@@ -1,0 +1,99 @@
+"""matmul, linear: products of matrices by cuBLAS, which read views and transposed matrices where they lie.
+
+Float32 is multiplied in float32, or on tensor cores where `tl.backends.cuda.matmul.allow_tf32` says so; halves are on
+tensor cores, and summed in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tallow.devices import array_module, get_backend
+from tallow.dtypes import HALVES, Array, cast, dtype_of
+from tallow.errors import ShapeError
+from tallow.ops.rows import as_rows
+from tallow_cuda.launching import FLOAT32, contiguous, cuda, is_float, launch
+from tallow_cuda.matrices import INT_MAX, Operand, address, as_matrices, batches, layout
+from tallow_cuda.sources import element, load
+
+
+def float_matrices(a: Array, b: Array) -> bool:
+    """Arrays of float32, float16 or bfloat16 that fit; float32 beside a half is rounded to it."""
+    if not is_float(a, b) or not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        return False
+    return a.dtype == b.dtype or a.dtype == FLOAT32 or b.dtype == FLOAT32
+
+
+@cuda("matmul", float_matrices)
+def matmul(a: Array, b: Array) -> Array:
+    """a @ b, in float32 if one of them is: the gradient of a product of halves.
+
+    Shapes:  as numpy.matmul; (..., M, K) @ (..., K, N) -> (..., M, N), batch dimensions broadcast
+    """
+    if b.ndim == 1:
+        return matmul(a, b[:, None])[..., 0]
+    if a.ndim == 1:
+        return matmul(a[None, :], b)[..., 0, :]
+    try:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ShapeError(f"matmul: batch dimensions do not broadcast: {a.shape} @ {b.shape}") from None
+    if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
+        return matmul(as_rows(a), b).reshape(*a.shape[:-1], b.shape[-1])
+    result = FLOAT32 if FLOAT32 in (a.dtype, b.dtype) else a.dtype
+    a, b = _of_one_dtype(a, b)
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    xp = array_module(a)
+    if not (m and n and k and math.prod(batch)):
+        return xp.zeros((*batch, m, n), result)
+    c = xp.empty((*batch, m, n), result)
+    if max(m, n, k) > INT_MAX:
+        raise ShapeError(f"matmul: cuBLAS counts rows and columns in 32 bits: {a.shape} @ {b.shape}")
+    _multiply(as_matrices(a), as_matrices(b), c)
+    return c
+
+
+def _of_one_dtype(a: Array, b: Array) -> tuple[Array, Array]:
+    if a.dtype == b.dtype:
+        return a, b
+    half = dtype_of(a if a.dtype in HALVES else b)
+    return cast(a, half), cast(b, half)
+
+
+def _multiply(a: Array, b: Array, c: Array) -> None:
+    """c = a @ b. To cuBLAS, which goes by columns, memory in rows holds the transpose: cᵀ = bᵀ aᵀ."""
+    gemm = _backend().gemm
+    (a_by_rows, a_leading), (b_by_rows, b_leading) = layout(a), layout(b)
+    m, n = c.shape[-2:]
+    for (at_a, at_b, at_c), count, (step_a, step_b, step_c) in batches(c.shape[:-2], a, b, c):
+        gemm(
+            Operand(address(b) + at_b, b.dtype, not b_by_rows, b_leading, step_b // b.itemsize),
+            Operand(address(a) + at_a, a.dtype, not a_by_rows, a_leading, step_a // a.itemsize),
+            Operand(address(c) + at_c, c.dtype, False, n, step_c // c.itemsize),
+            n, m, a.shape[-1], count,
+        )  # fmt: skip
+
+
+def _backend() -> Any:
+    return get_backend("cuda")
+
+
+def float_rows(x: Array, weight: Array, bias: Array | None) -> bool:
+    """x, a weight matrix of the same dtype that fits, and a bias of it or None: float32, float16 or bfloat16."""
+    if not is_float(x, weight, bias) or not x.ndim or weight.ndim != 2 or x.dtype != weight.dtype:
+        return False
+    return x.shape[-1] == weight.shape[1] and (bias is None or bias.shape == weight.shape[:1])
+
+
+@cuda("linear", float_rows)
+def linear(x: Array, weight: Array, bias: Array | None) -> Array:
+    """x · weightᵀ + bias, in the dtype of x.  Shapes: x (..., K), weight (N, K), bias (N,) -> (..., N)"""
+    y = matmul(as_rows(contiguous(x)), weight.T)
+    if bias is not None and y.size:
+        rows, width = y.shape
+        kernel = load("add_bias.cu", "add_bias", X=element(y), B=element(bias))
+        launch(kernel, (rows,), (min(256, -(-width // 32) * 32),), y, contiguous(bias), width)
+    return y.reshape(*x.shape[:-1], weight.shape[0])

@@ -1,0 +1,110 @@
+"""Products by cuBLAS: of views, transposes, broadcast batches and halves, against NumPy in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.card import FLOATS, PRECISION, Card, rounded
+
+from tallow import dtypes
+from tallow.dtypes import dtype
+
+VIEWS = {
+    "plain": (lambda a: a, lambda b: b),
+    "transposed": (lambda a: np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2), lambda b: b),
+    "both transposed": (
+        lambda a: np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2),
+        lambda b: np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2),
+    ),
+}
+SHAPES = [
+    ((5, 7), (7, 3)),
+    ((1, 7), (7, 1)),
+    ((4, 1), (1, 6)),
+    ((7,), (7, 3)),
+    ((5, 7), (7,)),
+    ((2, 3, 5, 7), (2, 3, 7, 4)),
+    ((2, 3, 5, 7), (7, 4)),
+    ((2, 1, 5, 7), (3, 7, 4)),
+    ((3, 5, 7), (2, 1, 7, 4)),
+    ((0, 7), (7, 3)),
+    ((5, 0), (0, 3)),
+]
+
+
+def close(actual: Any, a: Any, b: Any, dtype: dtype) -> None:
+    scale = np.abs(a) @ np.abs(b)  # what rounding errors are a part of
+    assert actual.shape == scale.shape
+    assert (np.abs(actual - a @ b) <= PRECISION[dtype] * scale).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_matmul(card: Card, shapes: tuple[Any, Any], dtype: dtype) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rounded(rng.standard_normal(shape), dtype) for shape in shapes)
+    y = card.run("matmul", card.put(a, dtype), card.put(b, dtype))
+    assert y.dtype == dtype.storage
+    close(card.get(y), a, b, dtype)
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=list(VIEWS))
+def test_matmul_of_transposed_matrices(card: Card, view: Any) -> None:
+    rng = np.random.default_rng(0)
+    a, b = view[0](rng.standard_normal((2, 3, 5, 7))), view[1](rng.standard_normal((2, 3, 7, 4)))
+    on_card = [
+        card.put(x.swapaxes(-1, -2)).swapaxes(-1, -2) if not x.flags.c_contiguous else card.put(x) for x in (a, b)
+    ]
+    close(card.get(card.run("matmul", *on_card)), a, b, dtypes.float32)
+
+
+def test_matmul_of_heads_within_positions(card: Card) -> None:
+    """(B, T, H, K) memory seen as (B, H, T, K), a slice of it, and memory where neither rows nor columns are whole."""
+    rng = np.random.default_rng(0)
+    q, k = rng.standard_normal((2, 2, 5, 3, 8))
+    on_card = [card.put(x).transpose(0, 2, 1, 3) for x in (q, k)]
+    q, k = q.transpose(0, 2, 1, 3), k.transpose(0, 2, 1, 3)
+    close(card.get(card.run("matmul", on_card[0], on_card[1].swapaxes(-1, -2))), q, k.swapaxes(-1, -2), dtypes.float32)
+    part = (slice(None), slice(1, 3), slice(1, 4), slice(2, 6))
+    y = card.run("matmul", on_card[0][part], on_card[1][part].swapaxes(-1, -2))
+    close(card.get(y), q[part], k[part].swapaxes(-1, -2), dtypes.float32)
+    y = card.run("matmul", on_card[0][..., ::2], on_card[1][..., ::2].swapaxes(-1, -2))
+    close(card.get(y), q[..., ::2], k[..., ::2].swapaxes(-1, -2), dtypes.float32)
+
+
+@pytest.mark.parametrize("half", FLOATS[1:], ids=str)
+def test_gradients_in_float32_meet_halves(card: Card, half: dtype) -> None:
+    rng = np.random.default_rng(0)
+    g, w = rng.standard_normal((5, 7)), rounded(rng.standard_normal((7, 3)), half)
+    y = card.run("matmul", card.put(g), card.put(w, half))
+    assert y.dtype == np.float32
+    close(card.get(y), g, w, half)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_linear(card: Card, dtype: dtype) -> None:
+    rng = np.random.default_rng(0)
+    x, w, b = (rounded(rng.standard_normal(shape), dtype) for shape in ((2, 20, 7), (13, 7), 13))
+    operands = [card.put(v, dtype) for v in (x, w, b)]
+    y = card.run("linear", *operands)
+    assert y.dtype == dtype.storage
+    assert (np.abs(card.get(y) - (x @ w.T + b)) <= 2 * PRECISION[dtype] * (np.abs(x) @ np.abs(w.T) + np.abs(b))).all()
+    close(card.get(card.run("linear", *operands[:2], None)), x, w.T, dtype)
+
+
+SPECIAL = np.array(
+    [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 3.4e38, 65519.0, 65520.0, 1 + 2**-8, 1 + 3 * 2**-8], "f4"
+)
+
+
+@pytest.mark.parametrize("source", FLOATS, ids=str)
+@pytest.mark.parametrize("to", FLOATS, ids=str)
+def test_conversions_are_those_of_the_host(card: Card, source: dtype, to: dtype) -> None:
+    with np.errstate(over="ignore"):
+        x = dtypes.cast(np.concatenate([SPECIAL, np.random.default_rng(0).standard_normal(1000).astype("f4")]), source)
+        expected = dtypes.cast(x, to)
+    made = dtypes.cast(card.backend.from_host(x, None), to)
+    np.testing.assert_array_equal(dtypes.widen(card.backend.to_host(made)), dtypes.widen(expected))
+    assert np.isnan(dtypes.widen(card.backend.to_host(made))[4])

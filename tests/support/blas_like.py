@@ -1,0 +1,40 @@
+"""cuBLAS's product of a batch of matrices, in column-major order at addresses, with NumPy's arithmetic."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from tallow.dtypes import HALVES, cast, dtype_of, widen
+from tallow_cuda.matrices import Operand
+
+INT_MAX = 2**31 - 1
+
+
+def gemm(a: Operand, b: Operand, c: Operand, m: int, n: int, k: int, batch: int) -> None:
+    """As `tallow_cuda.cublas.Cublas.gemm`, with what cuBLAS asks of its arguments."""
+    assert a.dtype == b.dtype
+    assert c.dtype in (a.dtype, np.float32)
+    assert not c.transposed
+    assert all(type(x) is int for x in (m, n, k, batch, *a[3:], *b[3:], *c[3:]))
+    assert max(m, n, k, batch, a.leading, b.leading, c.leading) <= INT_MAX
+    left = _matrices(a, (k, m) if a.transposed else (m, k), batch)
+    right = _matrices(b, (n, k) if b.transposed else (k, n), batch)
+    if a.dtype in HALVES:
+        left, right = widen(left), widen(right)
+    left, right = (x.swapaxes(1, 2) if o.transposed else x for x, o in ((left, a), (right, b)))
+    product = (left.astype(np.float64) @ right.astype(np.float64)).astype(np.float32)
+    into = _matrices(c, (m, n), batch)
+    into[...] = cast(product, dtype_of(into))
+
+
+def _matrices(operand: Operand, shape: tuple[int, int], batch: int) -> np.ndarray[Any, Any]:
+    rows, columns = shape
+    assert operand.leading >= rows, "the leading dimension is at least the number of rows"
+    item = operand.dtype.itemsize
+    extent = ((batch - 1) * operand.stride + (columns - 1) * operand.leading + rows) * item
+    memory = np.frombuffer((ctypes.c_char * extent).from_address(operand.address), operand.dtype)
+    strides = (operand.stride * item, item, operand.leading * item)
+    return np.lib.stride_tricks.as_strided(memory, (batch, rows, columns), strides)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -54,8 +54,8 @@ class Card:
         host = self.backend.to_host(array)
         return dtypes.widen(host).astype(np.float64) if dtypes.dtype_of(host).is_floating_point else host
 
-    def run(self, name: str, *args: Any) -> Any:
-        """What the CUDA kernel `name` gives; it must not write into its arguments."""
+    def run(self, name: str | Callable[..., Any], *args: Any) -> Any:
+        """What the CUDA kernel `name` gives, or a function that starts some; it must not write into its arguments."""
         result = self.run_once(name, *args)
         if self.emulated:
             with backwards():
@@ -64,9 +64,9 @@ class Card:
                 assert a.host.tobytes() == b.host.tobytes(), f"{name}: the order of threads matters"
         return result
 
-    def run_once(self, name: str, *args: Any) -> Any:
+    def run_once(self, name: str | Callable[..., Any], *args: Any) -> Any:
         with kernels.require("cuda"):
-            result = kernels.run(name, *args)
+            result = name(*args) if callable(name) else kernels.run(name, *args)
         for memory in self._memory:
             host = self.backend.to_host(memory)
             assert (host[:GUARD] == POISON).all(), f"{name} wrote before an array"

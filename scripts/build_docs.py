@@ -35,6 +35,7 @@ MODULES = (
     *("tallow.data", "tallow.distributions", "tallow.amp", "tallow.keras", "tallow.keras.layers"),
     *("tallow.keras.losses", "tallow.keras.metrics", "tallow.keras.optimizers", "tallow.keras.callbacks"),
     *("tallow.models", "tallow.generation", "tallow.text", "tallow.hub", "tallow.io", "tallow.kernels"),
+    *("tallow.cuda", "tallow.distributed"),
     *("tallow.compat", "tallow.errors"),
 )
 # Lines that start with a space, or with a word such as Args or Shapes.

@@ -14,7 +14,9 @@ import numpy as np
 from tallow.devices import device
 from tallow.errors import DeviceError, KernelCompileError
 from tallow_cuda.cublas import Cublas
+from tallow_cuda.launching import argument
 from tallow_cuda.memory import Memory
+from tallow_cuda.sources import with_headers
 
 SHARED_WITHOUT_ASKING = 48 * 1024  # bytes of shared memory that every launch may have
 
@@ -50,14 +52,12 @@ class CupyBackend:
             return cupy.array(array)  # a copy in the target's memory; asarray would keep the source's
 
     def compile_kernel(self, source: str, name: str, options: Sequence[str] = ()) -> Callable[..., None]:
-        """The kernel `name`, declared `extern "C" __global__`, of a source of CUDA C++: compiled by NVRTC for the card
-        that is there, or taken from CuPy's cache on disk.
-
-        Returns:  a function of (grid, block, args, shared_mem=0), which starts the kernel on the current stream
+        """The kernel `name` of a source, as `tallow.cuda.compile_kernel` has it: compiled by NVRTC for the card that is
+        there, or taken from CuPy's cache on disk.
 
         Raises:  KernelCompileError, with what the compiler says
         """
-        module = cupy.RawModule(code=source, options=("-std=c++17", *options))
+        module = cupy.RawModule(code=with_headers(source), options=("-std=c++17", *options))
         try:
             function = module.get_function(name)
         except cupy.cuda.compiler.CompileException as error:
@@ -70,7 +70,7 @@ class CupyBackend:
         def run(grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0) -> None:
             if shared_mem > SHARED_WITHOUT_ASKING and function.max_dynamic_shared_size_bytes < shared_mem:
                 function.max_dynamic_shared_size_bytes = shared_mem
-            function(grid, block, args, shared_mem=shared_mem)
+            function(grid, block, tuple(map(argument, args)), shared_mem=shared_mem)
 
         return run
 

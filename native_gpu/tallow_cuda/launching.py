@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 FLOAT32 = np.dtype(np.float32)
 FLOATS = frozenset((FLOAT32, F16, BF16))  # what kernels read and write; they compute in float32
 WARP = 32
-NULL = np.uint64(0)
+NULL = np.uint64(0)  # a pointer
 
 
 def cuda(name: str, accepts: Predicate) -> Callable[[F], F]:
@@ -26,11 +26,12 @@ def cuda(name: str, accepts: Predicate) -> Callable[[F], F]:
 
 
 def launch(kernel: Kernel, grid: Sequence[int], block: Sequence[int], *args: Any, shared: int = 0) -> None:
-    """Start a kernel on the current stream: an int becomes its `index_t`, a float its `float`, None a null pointer."""
-    kernel(tuple(grid), tuple(block), tuple(map(_argument, args)), shared_mem=shared)
+    """Start a kernel on the current stream; `argument` says what it is given."""
+    kernel(tuple(grid), tuple(block), args, shared_mem=shared)
 
 
-def _argument(value: Any) -> Any:
+def argument(value: Any) -> Any:
+    """What a kernel is given: for an int a long long, for a float a float, for None a null pointer."""
     if value is None:
         return NULL
     if type(value) is int:

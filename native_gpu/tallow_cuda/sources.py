@@ -20,20 +20,28 @@ INCLUDE = re.compile(r'^#include "([a-z0-9_]+\.cuh)"\n', re.MULTILINE)
 
 @cache
 def source_of(file: str) -> str:
-    """The text of a source, with every header in its place, once.
+    """The text of src/<file>, with its headers."""
+    return with_headers((FOLDER / file).read_text())
+
+
+def with_headers(source: str) -> str:
+    """A source with every header of src/ that it includes in its place, once.
 
     CuPy's cache on disk tells sources apart by their text alone, so it has to have all of it.
     """
     included: set[str] = set()
 
-    def expand(name: str) -> str:
+    def expand(text: str) -> str:
+        return INCLUDE.sub(lambda match: header(match[0], match[1]), text)
+
+    def header(line: str, name: str) -> str:
         if name in included:
             return ""
         included.add(name)
-        text = (FOLDER / name).read_text()
-        return INCLUDE.sub(lambda match: expand(match[1]), text).replace("#pragma once\n", "")
+        path = FOLDER / name
+        return expand(path.read_text()).replace("#pragma once\n", "") if path.exists() else line
 
-    return expand(file)
+    return expand(source)
 
 
 Kernel = Callable[..., None]  # (grid, block, args, shared_mem=0)

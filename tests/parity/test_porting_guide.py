@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import runpy
 from pathlib import Path
 
 import pytest
 import torch
+from support.guides import program
 from support.places import ROOT
 
 transformers = pytest.importorskip("transformers")
 GUIDE = ROOT / "docs" / "porting.md"
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def code() -> str:
-    """All blocks, on the lines that they have in the guide, so that an error names the right one."""
-    text = GUIDE.read_text(encoding="utf-8")
-    lines = [""] * text.count("\n")
-    for block in BLOCK.finditer(text):
-        start = text.count("\n", 0, block.start(1))
-        for i, line in enumerate(block[1].splitlines()):
-            lines[start + i] = line
-    return "\n".join(lines)
 
 
 @pytest.mark.parametrize("name", ["Roberta", "XLMRoberta"])
@@ -41,10 +29,10 @@ def test_the_guides_code_runs(name: str, tmp_path: Path) -> None:
         pad_token_id=1,
     )
     getattr(transformers, f"{name}Model")(config).save_pretrained(tmp_path)
-    source = code()
+    source = program(GUIDE)
     if name == "XLMRoberta":  # as the guide says
         source = source.replace('= ("roberta",)', '= ("xlm-roberta",)')
         source = source.replace("transformers.RobertaModel", "transformers.XLMRobertaModel")
-    program = tmp_path / "porting.py"
-    program.write_text(source, encoding="utf-8")
-    runpy.run_path(str(program), {"folder": tmp_path}, run_name="porting")
+    path = tmp_path / "porting.py"
+    path.write_text(source, encoding="utf-8")
+    runpy.run_path(str(path), {"folder": tmp_path}, run_name="porting")

@@ -18,6 +18,7 @@ __all__ = [
     "OutOfMemoryError",
     "Stream",
     "amp",
+    "compile_kernel",
     "current_device",
     "current_stream",
     "default_stream",
@@ -177,7 +178,7 @@ def manual_seed(seed: int) -> None:
 
 manual_seed_all = manual_seed
 
-LATER = {"amp": "tallow.cuda.amp"}
+LATER = {"amp": "tallow.cuda.amp", "compile_kernel": "tallow.cuda.kernels:compile_kernel"}
 LATER |= {
     name: f"tallow.cuda.streams:{name}" for name in ("Event", "Stream", "current_stream", "default_stream", "stream")
 }

@@ -21,6 +21,8 @@ import numpy as np
 
 from support import nvrtc, places
 from tallow.errors import KernelCompileError
+from tallow_cuda.launching import argument
+from tallow_cuda.sources import with_headers
 
 EMULATOR = Path(__file__).with_name("emulator.hpp")
 FLAGS = ("-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-nostdlib++", "-w")
@@ -41,11 +43,11 @@ def compile_kernel(source: str, name: str, options: Sequence[str] = ()) -> Calla
 
     Raises:  KernelCompileError, with what the compiler says
     """
-    launch = _library(source, name, tuple(options)).tallow_launch
+    launch = _library(with_headers(source), name, tuple(options)).tallow_launch
     launch.restype = ctypes.c_char_p
 
     def run(grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0) -> None:
-        values = [_value(a) for a in args]
+        values = [_value(argument(a)) for a in args]
         pointers = (ctypes.c_void_p * len(values))(*(v.ctypes.data for v in values))
         three = [(ctypes.c_uint * 3)(*size, *[1] * (3 - len(size))) for size in (grid, block)]
         launched.append(name)
@@ -56,11 +58,11 @@ def compile_kernel(source: str, name: str, options: Sequence[str] = ()) -> Calla
     return run
 
 
-def _value(argument: Any) -> np.ndarray[Any, Any]:
+def _value(given: Any) -> np.ndarray[Any, Any]:
     """The bytes of an argument: of a number, of an array's address."""
-    if isinstance(argument, np.generic):
-        return np.array(argument)
-    return np.array(argument.data.ptr, np.uint64)
+    if isinstance(given, np.generic):
+        return np.array(given)
+    return np.array(given.data.ptr, np.uint64)
 
 
 def _library(source: str, name: str, options: tuple[str, ...]) -> ctypes.CDLL:

@@ -1,0 +1,44 @@
+"""Kernels of one's own, in CUDA C++."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tallow.devices import get_backend
+from tallow.tensor import Tensor
+
+__all__ = ["compile_kernel"]
+
+
+def compile_kernel(
+    kernel_source: str | os.PathLike[str], kernel_name: str, options: Sequence[str] = ()
+) -> Callable[..., None]:
+    """Compile CUDA C++ for the card that is there, and give one of its kernels as a function.
+
+    NVRTC compiles it in less than a second, and what it made is kept on disk for the next time. The source may include
+    tallow's own headers, such as "element.cuh" (float, f16 and bf16) and "reduce.cuh" (sums over warps and blocks).
+    docs/kernels.md makes an op of a kernel.
+
+    Args:
+        kernel_source: the text, or the path of a file; the kernel is declared `extern "C" __global__ void`
+        options: for the compiler, such as "-DWIDTH=64"
+
+    Returns: kernel(grid, block, args, shared_mem=0), which starts it on the current stream and does not wait for it.
+        `grid` and `block` are tuples of one to three numbers. Tensors and arrays become addresses of their first
+        elements; a Python int a `long long`, a float a `float`, None a null pointer; NumPy's scalars are what they are.
+        Nothing is checked: a kernel may write wherever its source says. `shared_mem` is in bytes.
+
+    Raises: KernelCompileError with what the compiler says; DeviceError without CuPy or a GPU
+    """
+    source = kernel_source if isinstance(kernel_source, str) else Path(kernel_source).read_text(encoding="utf-8")
+    backend: Any = get_backend("cuda")
+    compiled = backend.compile_kernel(source, kernel_name, options)
+
+    def kernel(grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0) -> None:
+        arrays = [a.array if isinstance(a, Tensor) else a for a in args]
+        compiled(tuple(grid), tuple(block), tuple(arrays), shared_mem=shared_mem)
+
+    return kernel

@@ -15,6 +15,7 @@ from tallow.devices import array_module, get_backend
 from tallow.dtypes import HALVES, Array, cast, dtype_of
 from tallow.errors import ShapeError
 from tallow.ops.rows import as_rows
+from tallow_cuda.bindings.linear_rows import few_rows, linear_rows
 from tallow_cuda.launching import FLOAT32, contiguous, cuda, is_float, launch
 from tallow_cuda.matrices import INT_MAX, Operand, address, as_matrices, batches, layout
 from tallow_cuda.sources import element, load
@@ -82,8 +83,11 @@ def _backend() -> Any:
 
 
 def float_rows(x: Array, weight: Array, bias: Array | None) -> bool:
-    """x, a weight matrix of the same dtype that fits, and a bias of it or None: float32, float16 or bfloat16."""
-    if not is_float(x, weight, bias) or not x.ndim or weight.ndim != 2 or x.dtype != weight.dtype:
+    """x, a weight matrix that fits, of the same dtype but for up to eight rows, and a bias or None: float32, float16 or
+    bfloat16."""
+    if not is_float(x, weight, bias) or not x.ndim or weight.ndim != 2:
+        return False
+    if x.dtype != weight.dtype and not few_rows(x):
         return False
     return x.shape[-1] == weight.shape[1] and (bias is None or bias.shape == weight.shape[:1])
 
@@ -91,6 +95,8 @@ def float_rows(x: Array, weight: Array, bias: Array | None) -> bool:
 @cuda("linear", float_rows)
 def linear(x: Array, weight: Array, bias: Array | None) -> Array:
     """x · weightᵀ + bias, in the dtype of x.  Shapes: x (..., K), weight (N, K), bias (N,) -> (..., N)"""
+    if few_rows(x):
+        return linear_rows(x, weight, bias=bias)
     y = matmul(as_rows(contiguous(x)), weight.T)
     if bias is not None and y.size:
         rows, width = y.shape

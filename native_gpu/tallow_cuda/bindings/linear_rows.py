@@ -1,0 +1,149 @@
+"""Products of few rows with matrices that are read once: see src/linear_rows.cu."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from tallow.devices import array_module
+from tallow.dtypes import Array
+from tallow.errors import ShapeError
+from tallow.kernels.quantized import INT8, QuantizedMatrix
+from tallow_cuda.launching import NULL, WARP, contiguous, cuda, is_float, launch, optional_contiguous
+from tallow_cuda.sources import element, load
+
+Matrix: TypeAlias = Array | QuantizedMatrix
+
+MOST_ROWS = 8
+WARPS = 4  # of a block, as in the source
+TILE = 2  # rows of the matrix that a warp takes at once
+ENOUGH_WARPS = 4096  # for any card: 132 multiprocessors with some thirty each
+PER_LOAD = {"float": 4, "f16": 8, "bf16": 8, "int8": 16, "int4x2": 32}  # weights in 16 bytes
+
+
+def few_rows(x: Array) -> bool:
+    """Whether x has from one to eight rows."""
+    return x.ndim > 0 and 0 < x.size <= MOST_ROWS * x.shape[-1]
+
+
+def few_rows_of_quantized(x: Array, codes: Array, scales: Array, bias: Array | None) -> bool:
+    """Up to eight rows of floats; groups of 32, 64, 128 … weights, or of int8 whole rows of 16, 32, 48 …"""
+    return few_rows(x) and is_float(x, scales, bias) and can_be_read(QuantizedMatrix(codes, scales))
+
+
+def can_be_read(matrix: QuantizedMatrix) -> bool:
+    """Whether 16 bytes of the codes are all of one group."""
+    per_load = PER_LOAD[_format(matrix)]
+    whole_row = matrix.scales.shape[1] == 1
+    return matrix.group % per_load == 0 and (whole_row or matrix.group & (matrix.group - 1) == 0)
+
+
+@cuda("weight_only_linear", few_rows_of_quantized)
+def weight_only_linear(x: Array, codes: Array, scales: Array, bias: Array | None) -> Array:
+    """As tallow.kernels.quantized.weight_only_linear."""
+    matrix = QuantizedMatrix(codes, scales)
+    if x.shape[-1] != matrix.shape[1] or (bias is not None and bias.shape != matrix.shape[:1]):
+        raise ShapeError(f"weight_only_linear: shapes do not fit each other: x {x.shape}, weight {matrix.shape}")
+    return linear_rows(x, matrix, bias=bias)
+
+
+def linear_rows(
+    x: Array,
+    *matrices: Matrix,
+    bias: Array | None = None,
+    residual: Array | None = None,
+    norm: tuple[Array, float] | None = None,
+    gated: bool = False,
+) -> Array:
+    """The products of up to eight rows with up to three matrices, side by side, in the dtype of x.
+
+    Args:
+        norm: the weight, in float32, and the eps of an rms_norm that x goes through first.
+        gated: of two matrices, silu(first product) ⊙ second.
+
+    Shapes:  x (..., K), matrices (N_i, K), bias (ΣN_i), residual as the result -> (..., ΣN_i), or (..., N_0) if gated
+    """
+    xp, x = array_module(x), _at_multiples(x)
+    formats = [_format(matrix) for matrix in matrices]
+    width = x.shape[-1]
+    rows = x.size // width
+    columns = matrices[0].shape[0] if gated else sum(matrix.shape[0] for matrix in matrices)
+    y = xp.empty((*x.shape[:-1], columns), x.dtype)
+    if not y.size:
+        return y
+    held = [_codes_and_scales(matrix) for matrix in matrices]
+    scales = held[0][1]
+    kernel = load(
+        "linear_rows.cu",
+        "linear_rows",
+        X=element(x),
+        Y=element(y),
+        W=formats[0],
+        S=element(scales),
+        BIAS=element(bias),
+        RESIDUAL=element(residual),
+        ROWS=1 << (rows - 1).bit_length(),
+        TILE=TILE,
+        NORM=int(norm is not None),
+        GATED=int(gated),
+    )
+    tiles = -(-columns * (2 if gated else 1) // TILE)
+    split = _split(tiles, width // (WARP * PER_LOAD[formats[0]]))
+    weight, eps = (None, 0.0) if norm is None else norm
+    launch(
+        kernel,
+        (-(-tiles * split // WARPS),),
+        (WARP * WARPS,),
+        x,
+        *_three([codes for codes, _ in held], NULL),
+        *_three([scales for _, scales in held], NULL),
+        *_three([matrix.shape[0] for matrix in matrices], 0),
+        optional_contiguous(bias),
+        optional_contiguous(residual),
+        optional_contiguous(weight),
+        float(eps),
+        y,
+        rows,
+        width,
+        1 if scales is None else scales.shape[1],
+        _log2_of_group(matrices[0]),
+        split,
+    )
+    return y
+
+
+def _format(matrix: Matrix) -> str:
+    """What C++ calls its element."""
+    if isinstance(matrix, QuantizedMatrix):
+        return "int8" if matrix.codes.dtype == INT8 else "int4x2"
+    return element(matrix)
+
+
+def _codes_and_scales(matrix: Matrix) -> tuple[Array, Array | None]:
+    if isinstance(matrix, QuantizedMatrix):
+        return _at_multiples(matrix.codes), contiguous(matrix.scales)
+    return contiguous(matrix), None
+
+
+def _log2_of_group(matrix: Matrix) -> int:
+    if not isinstance(matrix, QuantizedMatrix) or matrix.scales.shape[1] == 1:
+        return 62  # whatever the element, it is in group 0
+    return matrix.group.bit_length() - 1
+
+
+def _at_multiples(array: Array) -> Array:
+    """The array contiguous from a multiple of 16 bytes on, as new memory always is."""
+    array = contiguous(array)
+    return array if array.data.ptr % 16 == 0 else array.copy()
+
+
+def _split(tiles: int, loads: int) -> int:
+    """How many warps share a tile: more than one only where tiles are few, and each has two loads for each lane."""
+    split = 1
+    while split < WARPS and 2 * split * tiles <= ENOUGH_WARPS and loads >= 4 * split:
+        split *= 2
+    return split
+
+
+def _three(values: Sequence[Any], filler: Any) -> tuple[Any, ...]:
+    return (*values, *[filler] * (3 - len(values)))

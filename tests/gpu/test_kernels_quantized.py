@@ -1,0 +1,44 @@
+"""Products with int8 and int4 weights: those with the matrix that codes and scales stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.card import PRECISION, Card, rounded
+
+from tallow import dtypes
+from tallow.dtypes import dtype
+from tallow.kernels.quantized import QuantizedMatrix
+
+
+def codes_and_scales(bits: int, n: int, k: int, group: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Codes as they are stored, scales, and the matrix in float64."""
+    rng = np.random.default_rng(bits * k)
+    scales = rounded(rng.standard_normal((n, k // group)), dtypes.float16)
+    if bits == 8:
+        values = rng.integers(-128, 128, (n, k))
+        codes = values.astype(np.int8)
+    else:
+        values = rng.integers(-8, 8, (n, k))
+        codes = (values[:, ::2] + 8 + 16 * (values[:, 1::2] + 8)).astype(np.uint8)
+    return codes, scales, values * np.repeat(scales, group, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("bits", "dtype", "rows", "n", "k", "group"),
+    [
+        (8, dtypes.float32, 1, 5, 1200, 1200),
+        (8, dtypes.float16, 3, 2, 96, 32),
+        (4, dtypes.float16, 1, 5, 2560, 128),
+        (4, dtypes.float32, 4, 3, 64, 32),
+    ],
+)
+def test_weight_only_linear(card: Card, bits: int, dtype: dtype, rows: int, n: int, k: int, group: int) -> None:
+    codes, scales, weight = codes_and_scales(bits, n, k, group)
+    rng = np.random.default_rng(0)
+    x, bias = rounded(rng.standard_normal((rows, k)), dtype), rounded(rng.standard_normal(n), dtype)
+    stored = card.put(scales, dtypes.float16)
+    y = card.run("weight_only_linear", card.put(x, dtype), card.put(codes), stored, card.put(bias, dtype))
+    sums = np.abs(x) @ np.abs(weight).T
+    np.testing.assert_allclose(card.get(y), x @ weight.T + bias, rtol=PRECISION[dtype], atol=1e-7 * sums.max())
+    np.testing.assert_array_equal(QuantizedMatrix(codes, scales.astype(np.float32)).widen(), weight.astype(np.float32))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.dtypes import widen
+from tallow.dtypes import HALVES, widen
 from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.along import places, take
@@ -15,47 +15,61 @@ from tallow.ops.table import Array, Index, Result, op
 REDUCTIONS = ("none", "mean", "sum")
 
 
-class _Targets:
-    """The class of each position, checked; positions to be ignored have class 0 and no share in the loss.
+def _axis_of_classes(name: str, input: Array, target: Array, weight: Array | None) -> int:
+    """The axis of the classes, for input (C), (N, C) or (N, C, d1, ...) and target the same without C.
 
-    Shapes:  input (C), (N, C) or (N, C, d1, ...), target the same without C; everything here has the shape of target
+    Raises:  ShapeError, DtypeError, ArgumentError for what does not fit
+    """
+    axis = 0 if input.ndim == 1 else 1
+    if input.ndim > 1 and target.ndim and len(input) != len(target):
+        raise ArgumentError(f"{name}: expected input batch_size ({len(input)}) to match target ({len(target)})")
+    if input.ndim == 0 or target.shape != (*input.shape[:axis], *input.shape[axis + 1 :]):
+        raise ShapeError(
+            f"{name}: input {tuple(input.shape)} and target {tuple(target.shape)}; expected input (N, C) and "
+            "target (N), or input (N, C, d1, ...) and target (N, d1, ...)",
+            mend="bring the classes to dim 1, and give target as class indices",
+        )
+    if target.dtype not in (np.int64, np.int32, np.uint8):  # NumPy's own integers are int32 in a browser
+        raise DtypeError(f"{name}: class indices must be int64, not {target.dtype}", mend="convert with .long()")
+    classes = input.shape[axis]
+    if weight is not None and weight.shape != (classes,):
+        raise ShapeError(f"{name}: weight must have one element for each of {classes} classes, not {weight.shape}")
+    return axis
+
+
+class _Targets:
+    """The class of each row, and the row's share in the loss; rows to be ignored have class 0 and no share.
+
+    Raises:  on the CPU, DimensionError for a class that is not there. Elsewhere to look for one would be to wait for
+        the device: there the share of its row is NaN.
     """
 
-    def __init__(self, name: str, input: Array, target: Array, weight: Array | None, ignore_index: int) -> None:
-        self.axis = axis = 0 if input.ndim == 1 else 1
-        if input.ndim > 1 and target.ndim and len(input) != len(target):
-            raise ArgumentError(f"{name}: expected input batch_size ({len(input)}) to match target ({len(target)})")
-        if input.ndim == 0 or target.shape != (*input.shape[:axis], *input.shape[axis + 1 :]):
-            raise ShapeError(
-                f"{name}: input {tuple(input.shape)} and target {tuple(target.shape)}; expected input (N, C) and "
-                "target (N), or input (N, C, d1, ...) and target (N, d1, ...)",
-                mend="bring the classes to dim 1, and give target as class indices",
-            )
-        if target.dtype not in (np.int64, np.int32, np.uint8):  # NumPy's own integers are int32 in a browser
-            raise DtypeError(f"{name}: class indices must be int64, not {target.dtype}", mend="convert with .long()")
-        self.classes = input.shape[axis]
-        if weight is not None and weight.shape != (self.classes,):
-            raise ShapeError(
-                f"{name}: weight must have one element for each of {self.classes} classes, not {weight.shape}"
-            )
-        xp = array_module(input)
+    def __init__(
+        self, name: str, x: Array, target: Array, weight: Array | None, ignore_index: int, axis: int = -1
+    ) -> None:
+        xp = array_module(x)
+        classes = x.shape[axis]
         self.valid = target != ignore_index
-        self.index = xp.where(self.valid, target, 0).astype(np.int64)
-        check_places(self.index, self.classes, axis, f"{name}: target", lowest=0)
-        share = self.valid.astype(input.dtype)
-        self.share = share if weight is None else share * weight[self.index]
+        index = xp.where(self.valid, target, 0).astype(np.int64)
+        check_places(index, classes, 0 if x.ndim == 1 else 1, f"{name}: target", lowest=0)
+        self.axis = axis
+        self.share = self.valid.astype(x.dtype)
+        if xp is not np:
+            there = (index >= 0) & (index < classes)
+            index = xp.where(there, index, 0)
+            self.share = xp.where(there, self.share, np.nan).astype(x.dtype)
+        if weight is not None:
+            self.share = self.share * weight[index]
+        self._index = xp.expand_dims(index, axis)
 
     def pick(self, x: Array) -> Array:
-        """x at each position's class."""
-        return take(x, self._index_of_one(), self.axis).squeeze(self.axis)
+        """x at the class of each row."""
+        return take(x, self._index, self.axis).squeeze(self.axis)
 
     def add(self, x: Array, values: Array) -> None:
-        """x at each position's class += values."""
-        x[places(self._index_of_one(), self.axis)] += array_module(x).expand_dims(values, self.axis)
-
-    def _index_of_one(self) -> Array:
-        """The classes as indices along their axis, which has length one."""
-        return array_module(self.index).expand_dims(self.index, self.axis)
+        """x at the class of each row += values."""
+        axis = self.axis % x.ndim
+        x[places(self._index, axis)] += array_module(x).expand_dims(values, axis)
 
 
 def reduced(losses: Array, share: Array, reduction: str, name: str) -> tuple[Array, Array | float]:
@@ -73,10 +87,13 @@ def reduced(losses: Array, share: Array, reduction: str, name: str) -> tuple[Arr
 
 
 def _class_weight(weight: Array | None, input: Array) -> Array | None:
-    return None if weight is None else widen(weight).astype(input.dtype, copy=False)
+    """In the dtype that is computed in."""
+    if weight is None:
+        return None
+    return widen(weight).astype(np.float32 if input.dtype in HALVES else input.dtype, copy=False)
 
 
-@op("")
+@op("", halves=True)
 def cross_entropy_of_classes(
     input: Array,
     target: Index,
@@ -91,40 +108,71 @@ def cross_entropy_of_classes(
     Beside the input there is one array of its size, and only while it computes: backward takes the exponentials again.
 
     Shapes:  input (C), (N, C) or (N, C, d1, ...), target the same without C, weight (C)
-    Raises:  DimensionError for a class that is not there
+    Raises:  on the CPU, DimensionError for a class that is not there; on other devices its loss is NaN
     """
     xp = array_module(input)
     weight = _class_weight(weight, input)
-    targets = _Targets("cross_entropy", input, target, weight, ignore_index)
-    axis, valid, share = targets.axis, targets.valid, targets.share
+    axis = _axis_of_classes("cross_entropy", input, target, weight)
     is_last = axis == input.ndim - 1
     rows = input if is_last else xp.moveaxis(input, axis, -1)
-    highest, total = run("sum_exp", rows)
-    log_sum = xp.log(total)
-    hit = 1 - label_smoothing
-    spread = label_smoothing / targets.classes
-    total_weight = targets.classes if weight is None else weight.sum()
-    losses = (log_sum - (targets.pick(input) - highest)) * share * hit
-    if label_smoothing:
-        shifted = rows - highest[..., None]
-        weighted = (shifted if weight is None else shifted * weight).sum(axis=-1)
-        losses += (log_sum * total_weight - weighted) * spread
-    loss, unit = reduced(xp.where(valid, losses, 0), share, reduction, "cross_entropy")
+    given = (rows, target, weight, ignore_index, label_smoothing)
+    losses, share, highest, total = run("cross_entropy", *given)
+    loss, unit = reduced(losses, share, reduction, "cross_entropy")
 
     def backward(g: Array) -> tuple[Array]:
-        g = g * unit
-        g_hit, g_spread = (
-            xp.where(valid, g * part, 0).astype(input.dtype, copy=False) for part in (share * hit, spread)
-        )
-        d = run("scaled_exp", rows, highest, (g_hit + g_spread * total_weight) / total)
-        d = d if is_last else xp.moveaxis(d, -1, axis)
-        targets.add(d, -g_hit)
-        if label_smoothing:
-            by_class = 1 if weight is None else weight.reshape(-1, *[1] * (input.ndim - axis - 1))
-            d -= xp.expand_dims(g_spread, axis) * by_class
-        return (d,)
+        d = run("cross_entropy_backward", xp.asarray(g * unit), *given, highest, total)
+        return (d if is_last else xp.moveaxis(d, -1, axis),)
 
     return loss, backward
+
+
+@kernel("cross_entropy", "array")
+def cross_entropy_array(
+    x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float
+) -> tuple[Array, Array, Array, Array]:
+    """The loss of each row, its share in a mean, its highest element m, and Σ exp(x - m).
+
+    Shapes:  x (..., C), target (...) of integers, weight (C) -> four of (...)
+    Dtypes:  results are float32 for halves, with weight in float32, else in the dtype of x
+    """
+    x = widen(x)
+    xp = array_module(x)
+    targets = _Targets("cross_entropy", x, target, weight, ignore_index)
+    highest, total = run("sum_exp", x)
+    log_sum = xp.log(total)
+    losses = (log_sum - (targets.pick(x) - highest)) * targets.share * (1 - smoothing)
+    if smoothing:
+        shifted = x - highest[..., None]
+        weighted = (shifted if weight is None else shifted * weight).sum(axis=-1)
+        losses += (log_sum * _total_weight(x, weight) - weighted) * (smoothing / x.shape[-1])
+    return xp.where(targets.valid, losses, 0), targets.share, highest, total
+
+
+@kernel("cross_entropy_backward", "array")
+def cross_entropy_backward_array(
+    g: Array, x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float, highest: Array,
+    total: Array,
+) -> Array:  # fmt: skip
+    """What cross_entropy passes back to x, for the gradients of its losses, or one of all of them.
+
+    Shapes:  g (...) or (), and highest and total as forward gave them -> the shape of x, in the dtype of g
+    """
+    x = widen(x)
+    xp = array_module(x)
+    targets = _Targets("cross_entropy", x, target, weight, ignore_index)
+    g_hit, g_spread = (
+        xp.where(targets.valid, g * part, 0).astype(x.dtype, copy=False)
+        for part in (targets.share * (1 - smoothing), xp.asarray(smoothing / x.shape[-1]))
+    )
+    d = run("scaled_exp", x, highest, (g_hit + g_spread * _total_weight(x, weight)) / total)
+    targets.add(d, -g_hit)
+    if smoothing:
+        d -= g_spread[..., None] if weight is None else g_spread[..., None] * weight
+    return d
+
+
+def _total_weight(x: Array, weight: Array | None) -> Array | int:
+    return x.shape[-1] if weight is None else weight.sum()
 
 
 @kernel("sum_exp", "array")
@@ -155,7 +203,9 @@ def nll_loss_of_classes(
     Shapes:  as cross_entropy_of_classes
     """
     xp = array_module(input)
-    targets = _Targets("nll_loss", input, target, _class_weight(weight, input), ignore_index)
+    weight = _class_weight(weight, input)
+    axis = _axis_of_classes("nll_loss", input, target, weight)
+    targets = _Targets("nll_loss", input, target, weight, ignore_index, axis)
     losses = xp.where(targets.valid, -targets.pick(input) * targets.share, 0)
     loss, unit = reduced(losses, targets.share, reduction, "nll_loss")
     shape = input.shape

@@ -1,0 +1,64 @@
+"""cross_entropy and its gradient: over the classes of the last axis, see src/cross_entropy.cu."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.dtypes import Array, widen
+from tallow_cuda.launching import FLOAT32, contiguous, cuda, is_float, launch, threads_for
+from tallow_cuda.sources import element, load
+
+
+def float_rows(x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float) -> bool:
+    """Rows of float32, float16 or bfloat16, at most 2^31 elements long."""
+    return x.ndim > 0 and x.shape[:-1] == target.shape and 0 < x.shape[-1] < 2**31 and is_float(x, weight)
+
+
+def float_rows_and_gradients(g: Array, x: Array, target: Array, weight: Array | None, *rest: object) -> bool:
+    """As forward, with a gradient in one of these dtypes for each row, or one for all."""
+    return is_float(g) and g.shape in ((), target.shape) and float_rows(x, target, weight, 0, 0.0)
+
+
+def _prepared(
+    x: Array, target: Array, weight: Array | None, smoothing: float
+) -> tuple[Array, Array, Array | None, Array | None]:
+    """All contiguous, classes in int64 and weights in float32, with their sum if it is wanted."""
+    target = contiguous(target.astype(np.int64, copy=False))
+    weight = None if weight is None else contiguous(widen(weight))
+    return contiguous(x), target, weight, None if weight is None or not smoothing else weight.sum()
+
+
+@cuda("cross_entropy", float_rows)
+def cross_entropy(
+    x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float
+) -> tuple[Array, Array, Array, Array]:
+    """As tallow.ops.cross_entropy.cross_entropy_array, in one pass over x."""
+    xp, width = array_module(x), x.shape[-1]
+    x, target, weight, weights = _prepared(x, target, weight, smoothing)
+    losses, share, highest, total = (xp.empty(target.shape, FLOAT32) for _ in range(4))
+    if target.size:
+        kernel = load("cross_entropy.cu", "cross_entropy", X=element(x), G="float")
+        launch(
+            kernel, (target.size,), (threads_for(width, 32),), x, target, weight, weights, losses, share, highest,
+            total, width, int(ignore_index), float(smoothing),
+        )  # fmt: skip
+    return losses, share, highest, total
+
+
+@cuda("cross_entropy_backward", float_rows_and_gradients)
+def cross_entropy_backward(
+    g: Array, x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float, highest: Array,
+    total: Array,
+) -> Array:  # fmt: skip
+    """As tallow.ops.cross_entropy.cross_entropy_backward_array, in one pass over x; in the dtype of g."""
+    width = x.shape[-1]
+    x, target, weight, weights = _prepared(x, target, weight, smoothing)
+    dx = array_module(x).empty(x.shape, g.dtype)
+    if target.size:
+        kernel = load("cross_entropy.cu", "cross_entropy_backward", X=element(x), G=element(g))
+        launch(
+            kernel, (target.size,), (threads_for(width, 32),), contiguous(g), int(g.ndim > 0), x, target, weight,
+            weights, contiguous(highest), contiguous(total), dx, width, int(ignore_index), float(smoothing),
+        )  # fmt: skip
+    return dx

@@ -70,7 +70,10 @@ class Prepared:
             return False
         for i in op.indices:
             if i < given:
-                call[i] = _unpack_index(args[i])
+                index = args[i]
+                if isinstance(index, Tensor) and type(index.array) is not np.ndarray:
+                    return False
+                call[i] = _unpack_index(index)
         self.call, self.kwargs, self.tensors, self.half = call, kwargs, tensors, None
         return True
 
@@ -103,8 +106,10 @@ class Prepared:
         for i in op.indices:
             if i < given:
                 call[i] = _unpack_index(call[i])
+                _check_index_device(op, call[i], values)
         for name in op.keyword_indices & self.kwargs.keys():
             self.kwargs[name] = _unpack_index(self.kwargs[name])
+            _check_index_device(op, self.kwargs[name], values)
         self.call = call
         self.tensors = tensors
 
@@ -170,6 +175,13 @@ def _unpack_index(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return type(x)(_unpack_index(item) for item in x) if type(x) in (list, tuple) else x
     return x
+
+
+def _check_index_device(op: Op, index: Any, values: list[Any]) -> None:
+    """Raises: DeviceError for an index beside operands that are elsewhere; libraries would copy it, or fail."""
+    for part in index if isinstance(index, tuple | list) else (index,):
+        if devices.is_array(part):
+            _on_one_device(op, [*values, part if part.ndim else part.reshape(1)])
 
 
 def _on_one_device(op: Op, values: list[Any]) -> list[Any]:

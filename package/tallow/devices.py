@@ -174,6 +174,11 @@ def device_type_of(array: Array) -> str:
     return "cpu" if type(array) is np.ndarray else backend_of(array).type
 
 
+def to_host(array: Array) -> np.ndarray[Any, Any]:
+    """The array in NumPy's memory, once the device has computed it; the same object if it is there already."""
+    return array if type(array) is np.ndarray else backend_of(array).to_host(array)
+
+
 def move(array: Array, target: device) -> Array:
     """The array on `target`; the same object if it is there already."""
     source = backend_of(array)

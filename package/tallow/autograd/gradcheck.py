@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tallow import devices
 from tallow.autograd.api import grad
 from tallow.autograd.modes import enable_grad
 from tallow.dtypes import Array, dtype_of
@@ -46,11 +47,10 @@ def gradcheck(
         for j in range(flat_g.size):
             flat_g[:] = 0
             flat_g[j] = 1
-            grads = grad(
-                y, checked, y._like(flat_g.reshape(y.array.shape).copy()), retain_graph=True, allow_unused=True
-            )
+            g = devices.move(flat_g.reshape(y.array.shape).copy(), devices.device_of(y.array))
+            grads = grad(y, checked, y._like(g), retain_graph=True, allow_unused=True)
             for rows, t, gi in zip(analytic, checked, grads, strict=True):
-                rows.append(np.zeros(t.array.size) if gi is None else np.asarray(gi.numpy()).ravel())
+                rows.append(np.zeros(t.array.size) if gi is None else devices.to_host(gi.array).ravel())
         for i, t in enumerate(checked):
             numeric = _numeric_jacobian(func, inputs, t, which, eps)
             if not np.allclose(np.asarray(analytic[i]).T, numeric, rtol=rtol, atol=atol):
@@ -76,7 +76,7 @@ def _numeric_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], t: Any,
             with enable_grad():
                 ys = func(*inputs)
             ys = [y for y in (ys if isinstance(ys, list | tuple) else (ys,)) if y._requires_grad]
-            sides.append(ys[which].array.astype(np.float64).ravel().copy())
+            sides.append(devices.to_host(ys[which].array).astype(np.float64).ravel())
         t.array[place] = kept
         rows.append((sides[0] - sides[1]) / (2 * eps))
     return np.asarray(rows).reshape(t.array.size, -1)

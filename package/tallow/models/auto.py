@@ -62,7 +62,7 @@ class AutoModel:
     def from_pretrained(
         name: str | Path,
         dtype: Any = None,
-        device: Any = "cpu",
+        device: Any = None,
         *,
         gguf_file: str | None = None,
         revision: str | None = None,

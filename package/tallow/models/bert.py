@@ -255,7 +255,7 @@ class BertModel(BertPretrainedModel):
     embeddings_class: ClassVar[type[BertEmbeddings]] = BertEmbeddings
 
     def __init__(
-        self, config: BertConfig, device: Any = "cpu", dtype: Any = None, *, add_pooling_layer: bool = True
+        self, config: BertConfig, device: Any = None, dtype: Any = None, *, add_pooling_layer: bool = True
     ) -> None:
         super().__init__(config)
         self.embeddings = self.embeddings_class(config, device, dtype)
@@ -317,7 +317,7 @@ class BertForMaskedLM(BertPretrainedModel):
     Args:    as BertModel
     """
 
-    def __init__(self, config: BertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: BertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.add_base_model(device, dtype)
         self.cls = BertMaskedLMHead(config, device, dtype)
@@ -336,7 +336,7 @@ class BertForSequenceClassification(BertPretrainedModel):
     Args:    as BertModel
     """
 
-    def __init__(self, config: BertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: BertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.add_base_model(device, dtype, add_pooling_layer=True)
         self.dropout = Dropout(config.head_dropout)
@@ -355,7 +355,7 @@ class BertForTokenClassification(BertPretrainedModel):
     Args:    as BertModel
     """
 
-    def __init__(self, config: BertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: BertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.add_base_model(device, dtype)
         self.dropout = Dropout(config.head_dropout)
@@ -376,7 +376,7 @@ class BertForQuestionAnswering(BertPretrainedModel):
     Args:    as BertModel
     """
 
-    def __init__(self, config: BertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: BertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.add_base_model(device, dtype)
         self.qa_outputs = Linear(config.hidden_size, 2, device=device, dtype=dtype)

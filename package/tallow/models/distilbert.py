@@ -166,7 +166,7 @@ class DistilBertModel(DistilBertPretrainedModel):
         device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
     """
 
-    def __init__(self, config: DistilBertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: DistilBertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.embeddings = DistilBertEmbeddings(config, device, dtype)
         self.transformer = DistilBertTransformer(config, device, dtype)
@@ -200,7 +200,7 @@ class DistilBertForMaskedLM(DistilBertPretrainedModel):
     Args:    as DistilBertModel
     """
 
-    def __init__(self, config: DistilBertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: DistilBertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.distilbert = DistilBertModel(config, device, dtype)
         self.vocab_transform = Linear(config.dim, config.dim, device=device, dtype=dtype)
@@ -220,7 +220,7 @@ class DistilBertForSequenceClassification(DistilBertPretrainedModel):
     Args:    as DistilBertModel
     """
 
-    def __init__(self, config: DistilBertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: DistilBertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.distilbert = DistilBertModel(config, device, dtype)
         self.pre_classifier = Linear(config.dim, config.dim, device=device, dtype=dtype)
@@ -239,7 +239,7 @@ class DistilBertForTokenClassification(DistilBertPretrainedModel):
     Args:    as DistilBertModel
     """
 
-    def __init__(self, config: DistilBertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: DistilBertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.distilbert = DistilBertModel(config, device, dtype)
         self.dropout = Dropout(config.dropout)
@@ -256,7 +256,7 @@ class DistilBertForQuestionAnswering(DistilBertPretrainedModel):
     Args:    as DistilBertModel
     """
 
-    def __init__(self, config: DistilBertConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: DistilBertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.distilbert = DistilBertModel(config, device, dtype)
         self.qa_outputs = Linear(config.dim, 2, device=device, dtype=dtype)

@@ -265,7 +265,7 @@ class FalconModel(FalconPretrainedModel):
         device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
     """
 
-    def __init__(self, config: FalconConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: FalconConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.word_embeddings = Embedding(config.vocab_size, config.hidden_size, device=device, dtype=dtype)
         self.h = ModuleList(FalconDecoderLayer(config, i, device, dtype) for i in range(config.num_hidden_layers))
@@ -297,7 +297,7 @@ class Falcon(FalconPretrainedModel, CausalLM):
     Args:    as FalconModel
     """
 
-    def __init__(self, config: FalconConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: FalconConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.transformer = FalconModel(config, device, dtype)
         tied = config.tie_word_embeddings

@@ -53,7 +53,7 @@ FIELDS = {
 }
 
 
-def load(source: Source, dtype: Any = None, device: Any = "cpu") -> Llama:
+def load(source: Source, dtype: Any = None, device: Any = None) -> Llama:
     """The model of a GGUF file; `lm.tokenizer`, `lm.chat` and `lm.generate_text` take their tokenizer from it too.
 
     Args:  dtype: of the weights, whatever they are in the file; None means float32

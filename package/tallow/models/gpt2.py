@@ -182,7 +182,7 @@ class GPT2Model(GPT2PretrainedModel):
         device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
     """
 
-    def __init__(self, config: GPT2Config, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: GPT2Config, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.wte = Embedding(config.vocab_size, config.n_embd, device=device, dtype=dtype)
         self.wpe = Embedding(config.n_positions, config.n_embd, device=device, dtype=dtype)
@@ -222,7 +222,7 @@ class GPT2(GPT2PretrainedModel, CausalLM):
         for token in generate(model, tokens, max_tokens=100): ...
     """
 
-    def __init__(self, config: GPT2Config, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: GPT2Config, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.transformer = GPT2Model(config, device, dtype)
 

@@ -276,7 +276,7 @@ class Llama(CausalLM):
     cache_class = LlamaCache
     model_class: ClassVar[type[LlamaModel]] = LlamaModel
 
-    def __init__(self, config: LlamaConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: LlamaConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.model = self.model_class(config, device, dtype)
         # With tied embeddings the head is the embedding's weight, and nothing of its own.
@@ -339,7 +339,7 @@ class Llama(CausalLM):
     # -------------------------------------------------------------------------------------------------------- loading
 
     @classmethod
-    def from_llama2c(cls, source: Source, dtype: Any = None, device: Any = "cpu") -> Llama:
+    def from_llama2c(cls, source: Source, dtype: Any = None, device: Any = None) -> Llama:
         """Load a llama2.c checkpoint from a path, which is mapped, or from a buffer, which is viewed.
 
         Args:  dtype: float32, as in the file, if None

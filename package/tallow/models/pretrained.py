@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from tallow import dtypes
+from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
 from tallow.errors import ArgumentError
 from tallow.hub import local_folder
@@ -53,7 +53,7 @@ class PretrainedModel(Module):
         cls,
         name: str | Path,
         dtype: Any = None,
-        device: Any = "cpu",
+        device: Any = None,
         *,
         revision: str | None = None,
         token: str | None = None,
@@ -84,7 +84,7 @@ class PretrainedModel(Module):
         config: Any,
         state: Mapping[str, Tensor],
         dtype: Any = None,
-        device: Any = "cpu",
+        device: Any = None,
         source: str = "state dict",
         **parts: bool,
     ) -> Self:
@@ -99,7 +99,7 @@ class PretrainedModel(Module):
         model = cls(config, device="meta", **parts)  # type: ignore[call-arg]  # a subclass's
         own = model.state_dict(keep_vars=True)
         model.load_state_dict(model._adapt(state, own), assign=True, source=source)
-        return model.to(device, dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()
+        return model.to(devices.chosen(device), dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()
 
     def _adapt(self, state: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The tensors under this model's names, without those it has no use for."""

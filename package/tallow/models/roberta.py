@@ -103,7 +103,7 @@ class RobertaForMaskedLM(RobertaPretrainedModel):
     Args:    as BertModel
     """
 
-    def __init__(self, config: RobertaConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: RobertaConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.add_base_model(device, dtype)
         self.lm_head = RobertaLMHead(config, device, dtype)
@@ -136,7 +136,7 @@ class RobertaForSequenceClassification(RobertaPretrainedModel):
     Args:    as BertModel
     """
 
-    def __init__(self, config: RobertaConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: RobertaConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.add_base_model(device, dtype)
         self.classifier = RobertaClassificationHead(config, device, dtype)

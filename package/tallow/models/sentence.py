@@ -200,7 +200,7 @@ class SentenceEncoder:
         cls,
         name: str | Path,
         dtype: Any = None,
-        device: Any = "cpu",
+        device: Any = None,
         *,
         revision: str | None = None,
         token: str | None = None,
@@ -217,7 +217,7 @@ class SentenceEncoder:
         return cls.assemble(local_folder(name, revision=revision, token=token), load_folder, dtype, device)
 
     @classmethod
-    def assemble(cls, folder: Path, load: Loader, dtype: Any = None, device: Any = "cpu") -> SentenceEncoder:
+    def assemble(cls, folder: Path, load: Loader, dtype: Any = None, device: Any = None) -> SentenceEncoder:
         """What the JSON files of a folder describe, made of weights that may be elsewhere.
 
         Args:    load: gives the tensors of a part by its folder, which is `folder` or one in it

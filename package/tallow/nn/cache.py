@@ -46,11 +46,11 @@ class KVCache:
         padding: Sequence[int] | None = None,
         growing: bool = False,
         dtype: Any = None,
-        device: Any = "cpu",
+        device: Any = None,
     ) -> None:
         if padding is not None and len(padding) != batch:
             raise ShapeError(f"KVCache: padding of {len(padding)} rows for a batch of {batch}")
-        self.device = devices.device(device)
+        self.device = devices.chosen(device)
         self.dtype = dtypes.as_dtype(dtypes.float32 if dtype is None else dtype)
         self.batch = batch
         self.capacity = length

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 KNOWS = "English digits, numbers to 999, colours, directions, days, months, and short commands made of them"
 
 
-def load(dtype: Any = None, device: Any = "cpu") -> Whisper:
+def load(dtype: Any = None, device: Any = None) -> Whisper:
     """The model, with its tokenizer.
 
     Args:  dtype: float32 if None; the file holds float16, which is slower to compute with

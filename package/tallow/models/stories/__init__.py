@@ -15,7 +15,7 @@ from tallow.text.llama2c import Llama2cTokenizer
 FOLDER = Path(__file__).parent
 
 
-def load(dtype: Any = None, device: Any = "cpu") -> tuple[Llama, Llama2cTokenizer]:
+def load(dtype: Any = None, device: Any = None) -> tuple[Llama, Llama2cTokenizer]:
     """The model and its tokenizer.
 
     Args:  dtype: float32 if None; the file holds float16, which is slower to compute with

@@ -307,7 +307,7 @@ class Whisper(PretrainedModel):
     config_class = WhisperConfig
     base_model_prefix = "model"
 
-    def __init__(self, config: WhisperConfig, device: Any = "cpu", dtype: Any = None) -> None:
+    def __init__(self, config: WhisperConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.model = WhisperModel(config, device, dtype)
         self.reset_parameters()
@@ -317,7 +317,7 @@ class Whisper(PretrainedModel):
         cls,
         name: str | Path,
         dtype: Any = None,
-        device: Any = "cpu",
+        device: Any = None,
         *,
         revision: str | None = None,
         token: str | None = None,

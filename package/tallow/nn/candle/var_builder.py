@@ -40,7 +40,7 @@ class VarBuilder:
 
     Args:
         dtype: of what is returned; None means that of the file, or the default dtype for new variables.
-        device: where it is.
+        device: where it is; the default device if None.
 
     Example:
         >>> import tallow as tl
@@ -50,30 +50,30 @@ class VarBuilder:
                 [1., 1., 1.]])
     """
 
-    def __init__(self, backend: Backend, dtype: Any = None, device: Any = "cpu", prefix: str = "") -> None:
+    def __init__(self, backend: Backend, dtype: Any = None, device: Any = None, prefix: str = "") -> None:
         self._backend = backend
         self._dtype = None if dtype is None else dtypes.as_dtype(dtype)
-        self._device = devices.device(device)
+        self._device = devices.chosen(device)
         self._prefix = prefix
 
     # -------------------------------------------------------------------------------------------------------- sources
 
     @classmethod
-    def from_varmap(cls, varmap: VarMap, dtype: Any = None, device: Any = "cpu") -> VarBuilder:
+    def from_varmap(cls, varmap: VarMap, dtype: Any = None, device: Any = None) -> VarBuilder:
         return cls(varmap, dtype, device)
 
     @classmethod
-    def zeros(cls, dtype: Any = None, device: Any = "cpu") -> VarBuilder:
+    def zeros(cls, dtype: Any = None, device: Any = None) -> VarBuilder:
         """Zeros under every name: a model to look at, or to measure."""
         return cls(_Zeros(), dtype, device)
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, Tensor], dtype: Any = None, device: Any = "cpu") -> VarBuilder:
+    def from_tensors(cls, tensors: Mapping[str, Tensor], dtype: Any = None, device: Any = None) -> VarBuilder:
         """A state dict, or any mapping that makes its tensors when they are asked for."""
         return cls(_Tensors(tensors, "the state dict"), dtype, device)
 
     @classmethod
-    def from_safetensors(cls, paths: Path | Sequence[Path], dtype: Any = None, device: Any = "cpu") -> VarBuilder:
+    def from_safetensors(cls, paths: Path | Sequence[Path], dtype: Any = None, device: Any = None) -> VarBuilder:
         """One file or several, each a shard, an index (`.json`) of the shards beside it, or the folder of a model.
 
         Raises:  CheckpointError when one is malformed, or two have tensors of the same name
@@ -90,7 +90,7 @@ class VarBuilder:
     from_mmaped_safetensors = from_safetensors  # candle's name
 
     @classmethod
-    def from_file(cls, path: Path, dtype: Any = None, device: Any = "cpu", *, key: str | None = None) -> VarBuilder:
+    def from_file(cls, path: Path, dtype: Any = None, device: Any = None, *, key: str | None = None) -> VarBuilder:
         """A file of any format that `tl.load` reads: PyTorch's, NumPy's `.npz`, GGUF, one safetensors file.
 
         Args:

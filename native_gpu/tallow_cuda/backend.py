@@ -74,6 +74,11 @@ class CupyBackend:
 
         return run
 
+    def compute_capability(self) -> tuple[int, int]:
+        """That of the current device: (8, 0) is Ampere's, (9, 0) Hopper's."""
+        digits = cupy.cuda.Device().compute_capability
+        return int(digits[:-1]), int(digits[-1])
+
     def allow_tf32(self, allowed: bool) -> None:
         """Whether products of float32 matrices may be of ten bits of precision, on tensor cores."""
         self.cublas.allow_tf32 = allowed

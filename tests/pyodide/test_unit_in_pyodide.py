@@ -32,6 +32,7 @@ def test_kernels_with_relaxed_simd(
         "convolution",
         "cross_decode_block",
         "decode_block",
+        "encoder_blocks",
         "pooling",
         "recurrent",
         "softmax",

@@ -20,7 +20,7 @@ from tallow.kernels import library
 KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
 ALL = [
     *("adam_step", "attention", "attention_backward", "attention_decode", "channel_norm", "channel_norm_backward"),
-    *("convolution", "convolution_dw", "convolution_dx", "cross_decode_block", "decode_block"),
+    *("convolution", "convolution_dw", "convolution_dx", "cross_decode_block", "decode_block", "encoder_blocks"),
     *("gelu", "gelu_backward", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),
     *("lstm", "lstm_backward"),
     *("max_pool", "max_pool_backward", "rms_norm", "rotary", "scaled_exp", "sgd_step"),
@@ -57,6 +57,7 @@ def normal(*shape, dtype=np.float32):
 np.empty = edge
 fn = {name: kernels.KERNELS[name, library.BACKEND].fn for name, b in kernels.KERNELS if b == library.BACKEND}
 from tallow.kernels.bindings.matmul import matmul
+from tallow.kernels.encoder_blocks import Affine, EncoderBlock
 for n in (*range(1, 20), 33, 100):
     x, w = normal(3, n), normal(n)
     fn["softmax"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n)), fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
@@ -90,6 +91,10 @@ for n in (*range(1, 20), 33, 100):
         normal(3, 4 * n), normal(2, n), normal(2, n), normal(4 * n, n), None, steps
     )
     fn["lstm_backward"](y, h, c, gates, last_c, tanh_c, normal(4 * n, n), None, steps)
+    square, norm = Affine(normal(n, n), normal(n)), Affine(normal(n), normal(n))
+    up, down = Affine(normal(5, n), normal(5)), Affine(normal(n, 5), normal(n))
+    block = EncoderBlock(square, square, square, square, norm, up, down, norm, 1, 1e-5)
+    fn["encoder_blocks"](normal(20, n), [block], np.array([0, 17, 20]), None)
     fn["sgd_step"](normal(n), normal(n), normal(n), 0.1, 0.9, 0.0, 0.1, True, False)
     fn["sgd_step"](normal(n), normal(n), None, 0.1, 0.9, 0.0, 0.1, False, True)
     for dtype in (np.float32, np.float16):
@@ -190,7 +195,8 @@ def test_the_build_makes_what_the_loader_looks_for(tmp_path: Path) -> None:
 def test_the_library_for_older_processors_keeps_the_contracts_too(tmp_path: Path) -> None:
     shutil.copy(Path(library.FOLDER, "tallow-x86-64.so"), tmp_path)
     names = (
-        *("attention", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block", "pooling"),
+        *("attention", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block"),
+        *("encoder_blocks", "pooling"),
         *("recurrent", "softmax"),
     )
     tests = [str(Path(__file__).with_name(f"test_kernels_{name}.py")) for name in names]

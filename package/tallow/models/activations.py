@@ -36,6 +36,10 @@ ACTIVATIONS: dict[str, Activation] = {
 }
 
 
+# What the kernel "encoder_blocks" has, and how it calls them.
+COMPILED: dict[Activation, str] = {F.gelu: "gelu", _tanh_gelu: "gelu_tanh", F.relu: "relu"}
+
+
 def activation_named(name: str) -> Activation:
     """Raises:  ArgumentError for a name that configs do not use"""
     if name not in ACTIVATIONS:

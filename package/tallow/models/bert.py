@@ -15,12 +15,13 @@ from typing import Any, ClassVar, NamedTuple
 
 from tallow.creation import arange, zeros
 from tallow.errors import ArgumentError
-from tallow.models.activations import activation_named
+from tallow.kernels.encoder_blocks import EncoderBlock
+from tallow.models.activations import COMPILED, activation_named
 from tallow.models.config import Config, labels_of
+from tallow.models.encoder_layers import COMMON, EncoderLayers, affine
 from tallow.models.pretrained import PretrainedModel, check_length
 from tallow.nn import functional as F
 from tallow.nn.attention import key_mask, merge_heads, split_heads
-from tallow.nn.container import ModuleList
 from tallow.nn.dropout import Dropout
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
@@ -195,15 +196,35 @@ class BertLayer(Module):
         return self.output(self.intermediate(x_BTD), x_BTD)
 
 
-class BertEncoder(Module):
-    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
-        super().__init__()
-        self.layer = ModuleList(BertLayer(config, device, dtype) for _ in range(config.num_hidden_layers))
+class BertEncoder(EncoderLayers):
+    kinds: ClassVar = {
+        **COMMON,
+        **dict.fromkeys((BertLayer, BertAttention, BertResidual), ()),
+        BertSelfAttention: ("num_heads",),
+        BertIntermediate: ("activation",),
+    }
 
-    def forward(self, x_BTD: Tensor, mask: Tensor | None) -> Tensor:
-        for layer in self.layer:
-            x_BTD = layer(x_BTD, mask)
-        return x_BTD
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__(BertLayer(config, device, dtype) for _ in range(config.num_hidden_layers))
+
+    def block_of(self, layer: BertLayer) -> EncoderBlock | None:
+        attention, mixed, output = layer.attention.self, layer.attention.output, layer.output
+        activation = COMPILED.get(layer.intermediate.activation)
+        if activation is None or mixed.LayerNorm.eps != output.LayerNorm.eps:
+            return None
+        return EncoderBlock(
+            query=affine(attention.query),
+            key=affine(attention.key),
+            value=affine(attention.value),
+            output=affine(mixed.dense),
+            attention_norm=affine(mixed.LayerNorm),
+            up=affine(layer.intermediate.dense),
+            down=affine(output.dense),
+            output_norm=affine(output.LayerNorm),
+            heads=attention.num_heads,
+            eps=output.LayerNorm.eps,
+            activation=activation,
+        )
 
 
 class BertPooler(Module):
@@ -264,18 +285,24 @@ class BertModel(BertPretrainedModel):
         self.reset_parameters()
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        *,
+        skip_padding: bool = False,
     ) -> BertOutput:
         """Encode texts.
 
         Args:
             attention_mask: 1 or True for what is text, 0 or False for padding; all is text if None.
             token_type_ids: 0 for the first, 1 for the second segment; all 0 if None.
+            skip_padding: what comes out where there is padding is not wanted: it may be zeros, to save time.
 
         Shapes:  all (B, T), of integers
         """
         mask = None if attention_mask is None else key_mask(attention_mask)
-        x_BTD = self.encoder(self.embeddings(input_ids, token_type_ids), mask)
+        x_BTD = self.encoder(self.embeddings(input_ids, token_type_ids), mask, skip_padding=skip_padding)
         return BertOutput(x_BTD, None if self.pooler is None else self.pooler(x_BTD))
 
 

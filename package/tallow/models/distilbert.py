@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 
 from tallow.creation import arange, zeros
 from tallow.errors import ArgumentError
-from tallow.models.activations import activation_named
+from tallow.kernels.encoder_blocks import EncoderBlock
+from tallow.models.activations import COMPILED, activation_named
 from tallow.models.bert import SpanLogits
 from tallow.models.config import Config, labels_of
+from tallow.models.encoder_layers import COMMON, EncoderLayers, affine
 from tallow.models.pretrained import PretrainedModel, check_length
 from tallow.nn import functional as F
 from tallow.nn.attention import key_mask, merge_heads, split_heads
-from tallow.nn.container import ModuleList
 from tallow.nn.dropout import Dropout
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
@@ -136,15 +137,34 @@ class DistilBertLayer(Module):
         return self.output_layer_norm(self.ffn(x_BTD) + x_BTD)
 
 
-class DistilBertTransformer(Module):
-    def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
-        super().__init__()
-        self.layer = ModuleList(DistilBertLayer(config, device, dtype) for _ in range(config.n_layers))
+class DistilBertTransformer(EncoderLayers):
+    kinds: ClassVar = {
+        **COMMON,
+        DistilBertLayer: (),
+        DistilBertAttention: ("num_heads",),
+        DistilBertFeedForward: ("activation",),
+    }
 
-    def forward(self, x_BTD: Tensor, mask: Tensor | None) -> Tensor:
-        for layer in self.layer:
-            x_BTD = layer(x_BTD, mask)
-        return x_BTD
+    def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
+        super().__init__(DistilBertLayer(config, device, dtype) for _ in range(config.n_layers))
+
+    def block_of(self, layer: DistilBertLayer) -> EncoderBlock | None:
+        activation = COMPILED.get(layer.ffn.activation)
+        if activation is None or layer.sa_layer_norm.eps != layer.output_layer_norm.eps:
+            return None
+        return EncoderBlock(
+            query=affine(layer.attention.q_lin),
+            key=affine(layer.attention.k_lin),
+            value=affine(layer.attention.v_lin),
+            output=affine(layer.attention.out_lin),
+            attention_norm=affine(layer.sa_layer_norm),
+            up=affine(layer.ffn.lin1),
+            down=affine(layer.ffn.lin2),
+            output_norm=affine(layer.output_layer_norm),
+            heads=layer.attention.num_heads,
+            eps=layer.output_layer_norm.eps,
+            activation=activation,
+        )
 
 
 class DistilBertPretrainedModel(PretrainedModel):
@@ -172,15 +192,17 @@ class DistilBertModel(DistilBertPretrainedModel):
         self.transformer = DistilBertTransformer(config, device, dtype)
         self.reset_parameters()
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None, *, skip_padding: bool = False) -> Tensor:
         """Encode texts.
 
-        Args:    attention_mask: 1 or True for what is text, 0 or False for padding; all is text if None
+        Args:
+            attention_mask: 1 or True for what is text, 0 or False for padding; all is text if None.
+            skip_padding: what comes out where there is padding is not wanted: it may be zeros, to save time.
 
         Shapes:  both (B, T), of integers
         """
         mask = None if attention_mask is None else key_mask(attention_mask)
-        return self.transformer(self.embeddings(input_ids), mask)
+        return self.transformer(self.embeddings(input_ids), mask, skip_padding=skip_padding)
 
 
 class DistilBertProjector(Module):

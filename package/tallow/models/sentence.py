@@ -25,6 +25,7 @@ from tallow.hub import local_folder
 from tallow.io.model_folder import load_folder
 from tallow.models.bert import BertModel
 from tallow.models.config import CONFIG, read_entries
+from tallow.models.distilbert import DistilBertModel
 from tallow.models.roberta import RobertaConfig
 from tallow.models.sentence_folder import TEXT_CONFIG, encoder_class, modules_of
 from tallow.nn import functional as F
@@ -194,6 +195,8 @@ class SentenceEncoder:
         self.heads = tuple(heads)
         self.max_length = max_length
         self.lowercase = lowercase
+        # Poolings leave padding out.
+        self._options = {"skip_padding": True} if isinstance(model, BertModel | DistilBertModel) else {}
 
     @classmethod
     def from_pretrained(
@@ -292,8 +295,10 @@ class SentenceEncoder:
         tokens_BT = wrap(devices.move(batch.input_ids, device))
         mask_BT = wrap(devices.move(batch.attention_mask, device))
         with no_grad():
-            # Without padding there is nothing to mask.
-            hidden = self.model(tokens_BT, None if batch.attention_mask.all() else mask_BT)
+            if batch.attention_mask.all():  # there is nothing to mask
+                hidden = self.model(tokens_BT)
+            else:
+                hidden = self.model(tokens_BT, mask_BT, **self._options)
             x_BTD = hidden if isinstance(hidden, Tensor) else hidden.last_hidden_state
             x_BD = self.pooling(x_BTD, mask_BT)
             for head in self.heads:

@@ -15,11 +15,6 @@
 enum { FLOAT32, FLOAT16, BFLOAT16 };
 
 typedef struct {
-  const void *weight;
-  const float *bias;
-} affine;
-
-typedef struct {
   affine self_norm, query, key, value, output; // (D,), then (D, D)
   affine cross_norm, cross_query, cross_output;
   affine mlp_norm, up, down; // (D,), (F, D), (D, F)

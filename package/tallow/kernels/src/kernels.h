@@ -5,6 +5,11 @@
 
 #include "vec.h"
 
+typedef struct {
+  const void *weight; // of a matrix (out, in), or a norm (out,)
+  const float *bias;  // (out,)
+} affine;
+
 EXPORT void tl_softmax_f32(float *y, const float *x, size_t rows, size_t n);
 EXPORT void tl_rms_norm_f32(float *y, const float *x, const float *w, size_t rows, size_t n, float eps);
 EXPORT void tl_layer_norm_f32(float *y, const float *x, const float *w, const float *b, size_t rows, size_t n, float eps);

@@ -1,0 +1,206 @@
+// A post-norm transformer block, as BERT's, over the rows of some texts: x becomes
+//   layer_norm(h + Wdown act(Wup h + bup) + bdown),   h = layer_norm(x + Wo attention(Wq x + bq, Wk x + bk, Wv x + bv) + bo)
+// in three steps, each for a part of what there is, so that parts may be computed at the same time:
+//   tl_encoder_project   query, key and value of the panels `first` to `last`
+//   tl_encoder_attend    of the pairs `first` to `last` of a text and a head; query becomes what attention gives
+//   tl_encoder_finish    x of the panels `first` to `last`
+// before them tl_to_panels makes panels of rows, and after all blocks tl_from_panels rows of panels: see panels.h
+//
+//   layout  x, query, key, value (panels, D, PANEL); rows of a text after each other, those of text i from offsets[i] to
+//           offsets[i + 1]; what lies beyond the last row is anything, and stays so
+//           matrices (out, in) row-major contiguous; norms and biases (out,), any of them may be null for ones and zeros
+//   seen    (rows,) or null: not 0 for the rows that are seen as keys; a text without any gets a mixture of 0
+//   scratch tl_encoder_scratch(block, longest) floats for a step, contents irrelevant; `longest` is of the texts
+//   align   none needed       length  D = H·K; any number of rows
+//   alias   nothing overlaps
+//   error   that of its parts: linear sums k in order, up to 384 at a time; attention, gelu; of layer_norm the mean is a sum
+//           in order, ≤ D ulp of Σ|x| / D
+#include "gelu.h"
+#include "kernels.h"
+#include "panels.h"
+#include "product.h"
+
+enum { GELU, GELU_TANH, RELU };
+enum { GROUP = 4, QUERIES = 4 * LANES }; // panels whose hidden features stay in L2; queries whose scores do
+
+typedef struct {
+  affine query, key, value, output; // (D, D)
+  affine attention_norm;            // (D,)
+  affine up, down;                  // (F, D), (D, F)
+  affine output_norm;               // (D,)
+  size_t width, heads, hidden;      // D, H, F
+  int32_t activation;
+  float eps;
+} encoder_block;
+
+EXPORT size_t tl_encoder_panel(void) { return PANEL; }
+
+EXPORT size_t tl_encoder_scratch(const encoder_block *b, size_t longest) {
+  size_t attending = 2 * (b->width / b->heads) * (row_of(longest) + QUERIES) + (longest + 1) * QUERIES;
+  size_t finishing = GROUP * (b->width + b->hidden) * PANEL;
+  return attending > finishing ? attending : finishing;
+}
+
+EXPORT void tl_to_panels(float *y, const float *x, size_t rows, size_t width, size_t first, size_t last) {
+  to_panels(y, x, rows, width, first, last);
+}
+
+EXPORT void tl_from_panels(float *y, const float *x, size_t rows, size_t width, size_t first, size_t last) {
+  from_panels(y, x, rows, width, first, last);
+}
+
+EXPORT void tl_encoder_project(const encoder_block *b, float *query, float *key, float *value, const float *x, size_t first,
+                               size_t last) {
+  size_t d = b->width;
+  for (size_t i = first; i < last; i += GROUP) {
+    size_t at = i * d * PANEL, panels = smaller(GROUP, last - i);
+    panel_product(query + at, x + at, b->query.weight, b->query.bias, panels, d, d, 0);
+    panel_product(key + at, x + at, b->key.weight, b->key.bias, panels, d, d, 0);
+    panel_product(value + at, x + at, b->value.weight, b->value.bias, panels, d, d, 0);
+  }
+}
+
+static int all_seen(const uint8_t *seen, size_t first, size_t count) {
+  for (size_t r = first; seen && r < first + count; r++)
+    if (!seen[r]) return 0;
+  return 1;
+}
+
+// dst (features, rows that are seen) = scale · src, rows dst_row apart and filled up with zeros, of which src is the first
+// wanted feature of the first panel, `width` features wide. Returns how many rows are seen.
+static size_t gather(float *dst, size_t dst_row, const float *src, size_t width, size_t features, size_t first, size_t last,
+                     const uint8_t *seen, float scale) {
+  size_t n = 0;
+  for (size_t r = first, count; r < last; r += count) {
+    size_t lane = r % PANEL;
+    const float *panel = src + r / PANEL * width * PANEL + lane;
+    count = smaller(PANEL - lane, last - r);
+    if (count == PANEL && all_seen(seen, r, count)) {
+      for (size_t f = 0; f < features; f++)
+        for (size_t v = 0; v < PANEL; v += LANES)
+          store(dst + f * dst_row + n + v, load(panel + f * PANEL + v) * splat(scale));
+      n += count;
+      continue;
+    }
+    for (size_t i = 0; i < count; i++)
+      if (!seen || seen[r + i]) {
+        for (size_t f = 0; f < features; f++) dst[f * dst_row + n] = panel[f * PANEL + i] * scale;
+        n++;
+      }
+  }
+  for (size_t f = 0; f < features; f++)
+    for (size_t i = n; i < to_lanes(n); i++) dst[f * dst_row + i] = 0.0f;
+  return n;
+}
+
+// The way back of `count` rows, each multiplied by its scale.
+static void scatter(float *dst, const float *src, size_t src_row, size_t width, size_t features, size_t first, size_t last,
+                    const float *scale) {
+  for (size_t r = first, count; r < last; r += count, src += count, scale += count) {
+    size_t lane = r % PANEL;
+    float *panel = dst + r / PANEL * width * PANEL + lane;
+    count = smaller(PANEL - lane, last - r);
+    if (count == PANEL)
+      for (size_t f = 0; f < features; f++)
+        for (size_t v = 0; v < PANEL; v += LANES)
+          store(panel + f * PANEL + v, load(src + f * src_row + v) * load(scale + v));
+    else
+      for (size_t f = 0; f < features; f++)
+        for (size_t i = 0; i < count; i++) panel[f * PANEL + i] = src[f * src_row + i] * scale[i];
+  }
+}
+
+// Columns of scores (keys, QUERIES) become exponentials, whose sum is 1 / inverse.
+static void exponentials(float *p, size_t keys, size_t queries, float *inverse) {
+  for (size_t j = 0; j < queries; j += LANES) {
+    vf top = splat(-__builtin_inff()), total = {0};
+    for (size_t i = 0; i < keys; i++) top = max(load(p + i * QUERIES + j), top);
+    for (size_t i = 0; i < keys; i++) {
+      vf e = exp_below_1(load(p + i * QUERIES + j) - top);
+      total += e;
+      store(p + i * QUERIES + j, e);
+    }
+    store(inverse + j, keys ? splat(1.0f) / total : splat(0.0f));
+  }
+}
+
+EXPORT void tl_encoder_attend(const encoder_block *b, float *query, const float *key, const float *value,
+                              const size_t *offsets, size_t longest, const uint8_t *seen, size_t first, size_t last,
+                              float *scratch) {
+  const size_t d = b->width, k = d / b->heads, row = row_of(longest);
+  float *keys = scratch, *values = keys + k * row, *queries = values + k * row, *mixed = queries + k * QUERIES;
+  float *inverse = mixed + k * QUERIES, *scores = inverse + QUERIES;
+  const float scale = 1.0f / __builtin_sqrtf((float)k);
+  for (size_t pair = first; pair < last; pair++) {
+    size_t text = pair / b->heads, head = pair % b->heads * k * PANEL, start = offsets[text], end = offsets[text + 1];
+    size_t s = gather(keys, row, key + head, d, k, start, end, seen, 1.0f);
+    gather(values, row, value + head, d, k, start, end, seen, 1.0f);
+    for (size_t t = start; t < end; t += QUERIES) {
+      size_t until = smaller(t + QUERIES, end), columns = to_lanes(until - t);
+      gather(queries, QUERIES, query + head, d, k, t, until, 0, scale);
+      product(scores, QUERIES, keys, 1, (ptrdiff_t)row, queries, QUERIES, s, k, columns, 0);
+      exponentials(scores, s, columns, inverse);
+      product(mixed, QUERIES, values, (ptrdiff_t)row, 1, scores, QUERIES, k, s, columns, 0);
+      scatter(query + head, mixed, QUERIES, d, k, t, until, inverse);
+    }
+  }
+}
+
+// x = layer_norm(x + branch), both of one panel
+static void add_and_normalize(float *x, const float *branch, affine norm, size_t width, float eps) {
+  const float *weight = norm.weight, *bias = norm.bias;
+  for (size_t v = 0; v < PANEL; v += LANES) {
+    vf total = {0}, squares = {0};
+    for (size_t i = v; i < width * PANEL; i += PANEL) {
+      vf both = load(x + i) + load(branch + i);
+      store(x + i, both);
+      total += both;
+    }
+    vf mean = total / splat((float)width);
+    for (size_t i = v; i < width * PANEL; i += PANEL) {
+      vf far = load(x + i) - mean;
+      squares = fma(far, far, squares);
+    }
+    vf deviation = squares / splat((float)width) + splat(eps), scale;
+    for (size_t i = 0; i < LANES; i++) scale[i] = 1.0f / __builtin_sqrtf(deviation[i]);
+    for (size_t f = 0; f < width; f++) {
+      vf normal = (load(x + f * PANEL + v) - mean) * scale;
+      if (weight) normal *= splat(weight[f]);
+      if (bias) normal += splat(bias[f]);
+      store(x + f * PANEL + v, normal);
+    }
+  }
+}
+
+static void apply_gelu(float *y, size_t n) {
+  for (size_t i = 0; i < n; i += LANES) store(y + i, gelu(load(y + i)));
+}
+
+static void apply_gelu_tanh(float *y, size_t n) {
+  for (size_t i = 0; i < n; i += LANES) store(y + i, gelu_tanh(load(y + i)));
+}
+
+static void apply_relu(float *y, size_t n) {
+  for (size_t i = 0; i < n; i += LANES) {
+    vf x = load(y + i);
+    store(y + i, select(x < splat(0.0f), splat(0.0f), x));
+  }
+}
+
+EXPORT void tl_encoder_finish(const encoder_block *b, float *x, const float *mixed, size_t first, size_t last,
+                              float *scratch) {
+  size_t d = b->width, f = b->hidden;
+  float *branch = scratch, *inner = branch + GROUP * d * PANEL;
+  for (size_t i = first; i < last; i += GROUP) {
+    size_t panels = smaller(GROUP, last - i);
+    float *group = x + i * d * PANEL;
+    panel_product(branch, mixed + i * d * PANEL, b->output.weight, b->output.bias, panels, d, d, 0);
+    for (size_t at = 0; at < panels * d * PANEL; at += d * PANEL)
+      add_and_normalize(group + at, branch + at, b->attention_norm, d, b->eps);
+    panel_product(inner, group, b->up.weight, b->up.bias, panels, d, f,
+                  b->activation == RELU ? apply_relu : b->activation == GELU_TANH ? apply_gelu_tanh : apply_gelu);
+    panel_product(branch, inner, b->down.weight, b->down.bias, panels, f, d, 0);
+    for (size_t at = 0; at < panels * d * PANEL; at += d * PANEL)
+      add_and_normalize(group + at, branch + at, b->output_norm, d, b->eps);
+  }
+}

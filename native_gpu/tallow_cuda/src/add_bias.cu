@@ -1,6 +1,8 @@
-// y += bias, to every row of y: a block for a row.
+// y += bias, a block for a row of y.
 //
-//   y (rows, width) contiguous;  bias (width);  X, B: their elements
+//   add_bias: y (rows, width) contiguous, bias (width): to every row
+//   add_bias_to_channels: y (rows, width) contiguous, bias (channels): bias[r % channels] to row r
+//   X, B: the elements of y and bias
 
 #include "element.cuh"
 
@@ -18,4 +20,10 @@ extern "C" __global__ void add_bias(X* y, const B* bias, index_t width) {
     }
     for (index_t i = full * N + threadIdx.x; i < width; i += blockDim.x)
         y[i] = from_float<X>(to_float(y[i]) + to_float(bias[i]));
+}
+
+extern "C" __global__ void add_bias_to_channels(X* y, const B* bias, index_t channels, index_t width) {
+    y += blockIdx.x * width;
+    float added = to_float(bias[blockIdx.x % channels]);
+    for (index_t i = threadIdx.x; i < width; i += blockDim.x) y[i] = from_float<X>(to_float(y[i]) + added);
 }

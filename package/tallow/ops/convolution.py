@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
-from tallow.kernels import kernel, run
+from tallow.kernels import reference, run
 from tallow.ops.expect import expect_float
 from tallow.ops.table import Array, Op, Result, op
 from tallow.ops.windows import (
@@ -218,7 +218,7 @@ def _result(
     return y if is_batch else y[0], backward
 
 
-@kernel("convolution", "array")
+@reference("convolution")
 def convolution_array(
     x: Array, w: Array, bias: Array | None, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, out: Sizes
 ) -> Array:
@@ -227,7 +227,7 @@ def convolution_array(
     return _add_bias(bilinear.value(bilinear.pad(x, before), w), bias)
 
 
-@kernel("convolution_dx", "array")
+@reference("convolution_dx")
 def convolution_dx_array(
     g: Array, w: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, spatial: Sizes
 ) -> Array:
@@ -237,7 +237,7 @@ def convolution_dx_array(
     return array_module(d).ascontiguousarray(d)
 
 
-@kernel("convolution_dw", "array")
+@reference("convolution_dw", like=1)
 def convolution_dw_array(
     x: Array, g: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, shape: Sizes
 ) -> Array:
@@ -345,7 +345,7 @@ def _file_convolution(dims: int) -> Op:
         """
         return _convolution(name, dims, input, weight, bias, stride, padding, dilation, groups)
 
-    return op("tl F", name=name)(conv)
+    return op("tl F", name=name, halves=True)(conv)
 
 
 def _file_transposed_convolution(dims: int) -> Op:

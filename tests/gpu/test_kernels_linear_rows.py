@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.card import FLOATS, PRECISION, Card, rounded
+from support.card import PRECISION, Card, rounded
 
 from tallow import dtypes
 from tallow.dtypes import dtype
@@ -20,9 +20,11 @@ def normal(seed: int, *shape: int, dtype: dtype = dtypes.float32) -> np.ndarray:
     return rounded(np.random.default_rng(seed).standard_normal(shape), dtype)
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize(("rows", "k", "n"), [(1, 600, 7), (3, 37, 9)])
-def test_linear_of_few_rows(card: Card, rows: int, k: int, n: int, dtype: dtype) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "rows", "k", "n"),
+    [(dtypes.float32, 1, 600, 7), (dtypes.float16, 3, 37, 9), (dtypes.bfloat16, 1, 600, 7)],
+)
+def test_linear_of_few_rows(card: Card, dtype: dtype, rows: int, k: int, n: int) -> None:
     x, weight, bias = normal(1, rows, k, dtype=dtype), normal(2, n, k, dtype=dtype), normal(3, n, dtype=dtype)
     y = card.run("linear", card.put(x, dtype), card.put(weight, dtype), card.put(bias, dtype))
     np.testing.assert_allclose(card.get(y), x @ weight.T + bias, rtol=PRECISION[dtype], atol=ATOL)
@@ -36,7 +38,7 @@ def test_a_warp_reads_more_than_it_has_under_way(card: Card) -> None:
 
 
 def test_rows_off_alignment_are_read_one_by_one(card: Card) -> None:
-    x, weight = normal(1, 2, 40), normal(2, 3, 41)
+    x, weight = normal(1, 1, 40), normal(2, 3, 41)
     y = card.run(linear_rows, card.put(x), card.put(weight.reshape(-1))[1:121].reshape(3, 40))
     np.testing.assert_allclose(card.get(y), x @ weight.reshape(-1)[1:121].reshape(3, 40).T, rtol=1e-5, atol=ATOL)
 

@@ -31,11 +31,19 @@ def few_rows_of_quantized(x: Array, codes: Array, scales: Array, bias: Array | N
     return few_rows(x) and is_float(x, scales, bias) and can_be_read(QuantizedMatrix(codes, scales))
 
 
-def can_be_read(matrix: QuantizedMatrix) -> bool:
-    """Whether 16 bytes of the codes are all of one group."""
-    per_load = PER_LOAD[_format(matrix)]
-    whole_row = matrix.scales.shape[1] == 1
-    return matrix.group % per_load == 0 and (whole_row or matrix.group & (matrix.group - 1) == 0)
+def can_be_read(*matrices: Matrix) -> bool:
+    """Whether the kernel takes these side by side: of one dtype and contiguous, or of one quantization, 16 bytes of the
+    codes being all of one group."""
+    if any(_format(matrix) != _format(matrices[0]) for matrix in matrices):
+        return False
+    quantized = [matrix for matrix in matrices if isinstance(matrix, QuantizedMatrix)]
+    if not quantized:
+        return all(matrix.flags.c_contiguous for matrix in matrices)  # type: ignore[union-attr]
+    first = quantized[0]
+    if any(matrix.group != first.group or matrix.scales.dtype != first.scales.dtype for matrix in quantized):
+        return False
+    whole_row = first.group == first.shape[1]
+    return first.group % PER_LOAD[_format(first)] == 0 and (whole_row or first.group & (first.group - 1) == 0)
 
 
 @cuda("weight_only_linear", few_rows_of_quantized)
@@ -58,6 +66,7 @@ def linear_rows(
     """The products of up to eight rows with up to three matrices, side by side, in the dtype of x.
 
     Args:
+        matrices: alike, as `can_be_read` says.
         norm: the weight, in float32, and the eps of an rms_norm that x goes through first.
         gated: of two matrices, silu(first product) ⊙ second.
 

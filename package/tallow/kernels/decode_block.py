@@ -16,16 +16,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import is_
+from typing import TypeAlias
 
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.dtypes import BF16, F16, Array, widen
+from tallow.dtypes import BF16, F16, Array, cast, dtype_of, widen
 from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.kernels.quantized import QuantizedMatrix
 from tallow.kernels.table import ARRAY, kernel
 
-VECTORS = ("attention_norm", "mlp_norm", "cos", "sin", "key_cache", "value_cache")
+VECTORS = ("attention_norm", "mlp_norm", "cos", "sin")
+CACHES = ("key_cache", "value_cache")
 MATRICES = ("query", "key", "value", "output", "gate", "up", "down")
+FLOATS = frozenset((np.dtype(np.float32), F16, BF16))
+
+Matrix: TypeAlias = Array | QuantizedMatrix
 
 
 @dataclass(slots=True, eq=False)
@@ -40,19 +46,20 @@ class DecodeBlock:
 
     Shapes:  attention_norm, mlp_norm (D,);  query (H·K, D);  key, value (G·K, D);  output (D, H·K);  gate, up (F, D);
              down (D, F);  cos, sin (≥ S, K/2);  key_cache, value_cache (1, G, S, K)
-    Dtypes:  matrices all float32, all float16 or all bfloat16 (uint16); everything else float32
+    Dtypes:  matrices all float32, all float16 or all bfloat16 (uint16), or quantized; caches of one of these dtypes;
+             everything else float32
     Raises:  ShapeError, DtypeError: an array does not fit the others
     """
 
     attention_norm: Array
-    query: Array
-    key: Array
-    value: Array
-    output: Array
+    query: Matrix
+    key: Matrix
+    value: Matrix
+    output: Matrix
     mlp_norm: Array
-    gate: Array
-    up: Array
-    down: Array
+    gate: Matrix
+    up: Matrix
+    down: Matrix
     cos: Array
     sin: Array
     key_cache: Array
@@ -68,7 +75,7 @@ class DecodeBlock:
     packed: object = field(init=False, default=None, repr=False)  # what a compiled kernel made of all this; its own
 
     def __post_init__(self) -> None:
-        if self.key_cache.ndim != 4 or self.query.ndim != 2 or self.gate.ndim != 2:
+        if [len(a.shape) for a in (self.key_cache, self.query, self.gate)] != [4, 2, 2]:
             raise ShapeError("DecodeBlock: key_cache must be (1, G, S, K), query (H*K, D) and gate (F, D)")
         _, self.kv_heads, self.positions, self.head_width = self.key_cache.shape
         self.width = self.query.shape[1]
@@ -98,28 +105,30 @@ class DecodeBlock:
         for name in VECTORS:
             if getattr(self, name).dtype != np.float32:
                 raise DtypeError(f"DecodeBlock: {name} is {getattr(self, name).dtype}, not float32")
-        dtypes = {getattr(self, name).dtype for name in MATRICES}
-        if len(dtypes) > 1 or not dtypes <= {np.dtype(np.float32), F16, BF16}:
-            raise DtypeError(f"DecodeBlock: the matrices are {sorted(map(str, dtypes))}, not all of one float dtype")
+        for names, what in ((MATRICES, "matrices"), (CACHES, "caches")):
+            given = [getattr(self, name) for name in names]
+            dtypes = {array.dtype for array in given if not isinstance(array, QuantizedMatrix)}
+            if len(dtypes) > 1 or not dtypes <= FLOATS:
+                raise DtypeError(f"DecodeBlock: the {what} are {sorted(map(str, dtypes))}, not all of one float dtype")
 
     @property
-    def arrays(self) -> tuple[Array, ...]:
+    def arrays(self) -> tuple[Matrix, ...]:
         """Every array, in the order of the arguments."""
         return (
             self.attention_norm, self.query, self.key, self.value, self.output, self.mlp_norm, self.gate, self.up,
             self.down, self.cos, self.sin, self.key_cache, self.value_cache,
         )  # fmt: skip
 
-    def holds(self, arrays: Sequence[Array]) -> bool:
+    def holds(self, arrays: Sequence[Matrix]) -> bool:
         """Whether `arrays`, in the order of the arguments, are the very arrays this block was made of."""
         return all(map(is_, self.arrays, arrays))
 
 
-def check_call(x: Array, block: DecodeBlock, position: int) -> None:
-    """Raise unless `x` is one token's hidden state and `position` lies in the cache."""
+def check_call(x: Array, block: DecodeBlock, position: int | Array) -> None:
+    """Raise unless `x` is one token's hidden state and `position` lies in the cache, as far as the host knows it."""
     if x.size != block.width:
         raise ShapeError(f"decode_block: x is {x.shape}; expected one token of width {block.width}")
-    if not 0 <= position < block.positions:
+    if isinstance(position, int) and not 0 <= position < block.positions:
         raise ArgumentError(
             f"decode_block: position {position} lies outside the cache of {block.positions} positions",
             mend="stop at the end of the context, or make the cache longer",
@@ -127,31 +136,39 @@ def check_call(x: Array, block: DecodeBlock, position: int) -> None:
 
 
 @kernel("decode_block", ARRAY)
-def decode_block(x: Array, block: DecodeBlock, position: int) -> Array:
+def decode_block(x: Array, block: DecodeBlock, position: int | Array) -> Array:
     """The block's output for one token; its key and value are written to the cache at `position`.
 
+    Args:    position: a number; or an int64 array of one element, which a CUDA kernel reads when it runs
     Shapes:  x (..., D) of one token -> the same;  attends to the positions 0 to `position`, inclusive
     Dtypes:  x float32; halves are widened, and everything is computed in float32
     """
+    position = position if isinstance(position, int) else int(position.item())
     check_call(x, block, position)
     xp = array_module(x)
     n = _rms_norm(x.reshape(-1), block.attention_norm, block.eps)
-    query_HK = _rotate((widen(block.query) @ n).reshape(block.heads, -1), block, position)
-    block.key_cache[0, :, position] = _rotate((widen(block.key) @ n).reshape(block.kv_heads, -1), block, position)
-    block.value_cache[0, :, position] = (widen(block.value) @ n).reshape(block.kv_heads, -1)
+    query_HK = _rotate(_times(block.query, n).reshape(block.heads, -1), block, position)
+    kept = dtype_of(block.key_cache)
+    key_GK, value_GK = (_times(matrix, n).reshape(block.kv_heads, -1) for matrix in (block.key, block.value))
+    block.key_cache[0, :, position] = cast(_rotate(key_GK, block, position), kept)
+    block.value_cache[0, :, position] = cast(value_GK, kept)
 
-    keys_GSK, values_GSK = block.key_cache[0, :, : position + 1], block.value_cache[0, :, : position + 1]
+    keys_GSK, values_GSK = (widen(cache[0, :, : position + 1]) for cache in (block.key_cache, block.value_cache))
     query_GNK = query_HK.reshape(block.kv_heads, -1, block.head_width)  # N query heads share a key/value head
     scores_GNS = query_GNK @ keys_GSK.transpose(0, 2, 1) * np.float32(block.head_width**-0.5)
     weights_GNS = xp.exp(scores_GNS - scores_GNS.max(axis=-1, keepdims=True))
     weights_GNS /= weights_GNS.sum(axis=-1, keepdims=True)
-    h = x.reshape(-1) + widen(block.output) @ (weights_GNS @ values_GSK).reshape(-1)
+    h = x.reshape(-1) + _times(block.output, (weights_GNS @ values_GSK).reshape(-1))
 
     m = _rms_norm(h, block.mlp_norm, block.eps)
-    gate = widen(block.gate) @ m
+    gate = _times(block.gate, m)
     gate /= 1 + xp.exp(-gate)
-    y = h + widen(block.down) @ (gate * (widen(block.up) @ m))
+    y = h + _times(block.down, gate * _times(block.up, m))
     return y.reshape(x.shape)
+
+
+def _times(matrix: Matrix, x: Array) -> Array:
+    return (matrix.widen() if isinstance(matrix, QuantizedMatrix) else widen(matrix)) @ x
 
 
 def _rms_norm(x_D: Array, weight_D: Array, eps: float) -> Array:

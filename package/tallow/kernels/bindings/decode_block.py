@@ -39,18 +39,18 @@ class _Packed:
         sizes = (block.width, block.heads, block.kv_heads, block.head_width, block.hidden, block.positions)
         self.scratch = np.empty(_scratch(*sizes), FLOAT32)
         addresses = (POINTER * 13)(*map(address, block.arrays))
-        weights = _WEIGHTS[block.query.dtype]
+        weights = _WEIGHTS[block.query.dtype]  # type: ignore[union-attr]  # not a QuantizedMatrix, which is not packed
         self.struct = _Struct(addresses, address(self.scratch), *sizes, weights, block.interleaved, block.eps)
         self.pointer = ctypes.addressof(self.struct)
 
 
 def contiguous_block(x: Array, block: DecodeBlock, position: int) -> bool:
-    """A float32 array, and a block whose arrays are NumPy's, contiguous and aligned, with writable caches."""
-    return x.dtype == FLOAT32 and (block.packed is not None or _can_be_packed(block))
+    """A float32 array, and a block whose arrays are NumPy's, contiguous and aligned, with writable float32 caches."""
+    return x.dtype == FLOAT32 and isinstance(position, int) and (block.packed is not None or _can_be_packed(block))
 
 
 def _can_be_packed(block: DecodeBlock) -> bool:
-    if not (block.key_cache.flags.writeable and block.value_cache.flags.writeable):
+    if not all(cache.dtype == FLOAT32 and cache.flags.writeable for cache in (block.key_cache, block.value_cache)):
         return False
     return all(isinstance(a, np.ndarray) and a.flags.c_contiguous and a.flags.aligned for a in block.arrays)
 

@@ -1,32 +1,114 @@
-"""rms_norm: over the last axis, see src/rms_norm.cu."""
+"""rms_norm, layer_norm and their gradients, over the last axis; see src/{rms_norm,layer_norm}.cu."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow_cuda.launching import contiguous, cuda, is_float, launch, optional_contiguous, threads_for
+from tallow_cuda.launching import WARP, contiguous, cuda, is_float, launch, optional_contiguous, threads_for
+from tallow_cuda.rows import WARPS, over_rows
 from tallow_cuda.sources import element, load
 
+COLUMNS = 8  # of a row for each thread, see normalize_backward
+WIDEST = COLUMNS * 1024
+ROWS = 8  # for a block's sums at least, so that these are little beside the rows
+THREADS_ON_CARD = 2**18  # about as many as a large card has at once
+MOST_SUMS = 1024
+LANES = 16  # see src/column_sums.cu
 
-def float_rows(x: Array, weight: Array | None, eps: float) -> bool:
-    """An array of at least one dimension, and a weight or None, of float32, float16 or bfloat16."""
-    return x.ndim > 0 and is_float(x, weight)
+
+def float_rows(x: Array, weight: Array | None, *others: Any) -> bool:
+    """An array of at least one dimension, and parameters of one dtype or None: float32, float16 or bfloat16."""
+    bias = others[0] if len(others) == 2 else None
+    if x.ndim == 0 or not is_float(x, weight, bias):
+        return False
+    return weight is None or bias is None or weight.dtype == bias.dtype
 
 
-def _row(name: str, x: Array, weight: Array | None) -> Array | None:
-    if weight is not None and weight.shape != x.shape[-1:]:
-        raise ShapeError(f"{name}: a weight of shape {weight.shape} for rows of length {x.shape[-1]}")
-    return optional_contiguous(weight)
+def _row(name: str, x: Array, parameter: Array | None) -> Array | None:
+    if parameter is not None and parameter.shape != x.shape[-1:]:
+        raise ShapeError(f"{name}: a parameter of shape {parameter.shape} for rows of length {x.shape[-1]}")
+    return optional_contiguous(parameter)
 
 
 @cuda("rms_norm", float_rows)
 def rms_norm(x: Array, weight: Array | None, eps: float) -> Array:
     """x / sqrt(mean(x²) + eps) · weight, in the dtype of x.  Shapes: x (..., N) -> the same; weight (N,)."""
-    weight, x = _row("rms_norm", x, weight), contiguous(x)
+    return _normalize("rms_norm", x, (weight,), eps)
+
+
+@cuda("layer_norm", float_rows)
+def layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
+    """(x - mean) / sqrt(var + eps) · weight + bias, in the dtype of x.
+
+    Shapes:  x (..., N) -> the same; weight, bias (N,)
+    """
+    return _normalize("layer_norm", x, (weight, bias), eps)
+
+
+def _normalize(name: str, x: Array, parameters: tuple[Array | None, ...], eps: float) -> Array:
+    parameters, x = tuple(_row(name, x, p) for p in parameters), contiguous(x)
     y = array_module(x).empty_like(x)
     if x.size:
         width = x.shape[-1]
-        kernel = load("rms_norm.cu", "rms_norm", X=element(x), W=element(weight))
-        launch(kernel, (x.size // width,), (threads_for(width, 16),), x, weight, y, width, eps)
+        rows = x.size // width
+        given = next((p for p in parameters if p is not None), x)
+        kernel = load(f"{name}.cu", name, X=element(x), W=element(given), G="float")
+        launch(kernel, *over_rows(rows, width), x, *parameters, y, rows, width, float(eps))
     return y
+
+
+def float_row_gradients(g: Array, x: Array, weight: Array | None, eps: float) -> bool:
+    """g and x of one shape, at least one dimension and rows of up to 8192, and a weight or None: float32 or halves."""
+    return is_float(g, x, weight) and g.shape == x.shape and x.ndim > 0 and x.shape[-1] <= WIDEST
+
+
+@cuda("rms_norm_backward", float_row_gradients)
+def rms_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) -> tuple[Array, Array]:
+    """The gradients of x, in the dtype of g, and of the weight, in float32.
+
+    Shapes:  g, x (..., N), weight (N,) -> (..., N), (N,)
+    """
+    dx, sums = _gradients("rms_norm", g, x, weight, eps, 1)
+    return dx, sums[0]
+
+
+@cuda("layer_norm_backward", float_row_gradients)
+def layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) -> tuple[Array, Array, Array]:
+    """The gradients of x, in the dtype of g, and of weight and bias, in float32.
+
+    Shapes:  g, x (..., N), weight (N,) -> (..., N), (N,), (N,)
+    """
+    dx, sums = _gradients("layer_norm", g, x, weight, eps, 2)
+    return dx, sums[0], sums[1]
+
+
+def _gradients(name: str, g: Array, x: Array, weight: Array | None, eps: float, count: int) -> tuple[Array, Array]:
+    """dx, and the `count` sums over rows."""
+    weight, g, x = _row(name, x, weight), contiguous(g), contiguous(x)
+    xp, width = array_module(x), x.shape[-1]
+    dx = xp.empty_like(g)
+    if not x.size:
+        return dx, xp.zeros((count, width), np.float32)
+    rows = x.size // width
+    threads = threads_for(width, COLUMNS)
+    blocks = min(-(-rows // ROWS), THREADS_ON_CARD // threads, MOST_SUMS)
+    grid, block = ((-(-blocks // WARPS),), (WARP, WARPS)) if threads == WARP else ((blocks,), (threads, 1))
+    partial = xp.empty((count, grid[0] * block[1], width), np.float32)
+    scale = x if weight is None else weight
+    kernel = load(f"{name}.cu", f"{name}_backward", X=element(x), W=element(scale), G=element(g))
+    launch(kernel, grid, block, g, x, weight, dx, partial, rows, width, float(eps))
+    return dx, _column_sums(partial)
+
+
+def _column_sums(x: Array) -> Array:
+    """Sums over the rows of matrices, float32.  Shapes: x (M, R, N) -> (M, N)."""
+    matrices, rows, width = x.shape
+    sums = array_module(x).empty((matrices, width), np.float32)
+    kernel = load("column_sums.cu", "column_sums")
+    launch(kernel, (-(-width // WARP), matrices), (WARP, LANES), x, sums, rows, width)
+    return sums

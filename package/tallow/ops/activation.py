@@ -226,7 +226,7 @@ def tanhshrink(input: Array) -> Result:
     return input - tanh, lambda g: (g * tanh * tanh,)
 
 
-@op("F_")
+@op("F_", halves=True)
 def silu(input: Array) -> Result:
     """x · sigmoid(x)
 
@@ -234,7 +234,7 @@ def silu(input: Array) -> Result:
     """
     expect_float("silu", input)
 
-    return kernels.run("silu", input), lambda g: (g * silu_slope(input, logistic(input)),)
+    return kernels.run("silu", input), lambda g: (kernels.run("silu_backward", input, g),)
 
 
 def silu_slope(x: Array, s: Array) -> Array:
@@ -242,9 +242,14 @@ def silu_slope(x: Array, s: Array) -> Array:
     return s * (1 + x * (1 - s))
 
 
-@kernels.kernel("silu", "array")
+@kernels.reference("silu")
 def _silu(x: Array) -> Array:
     return x / (1 + array_module(x).exp(-x))
+
+
+@kernels.reference("silu_backward", like=1)
+def _silu_backward(x: Array, g: Array) -> Array:
+    return g * silu_slope(x, logistic(x))
 
 
 @op("F_")
@@ -263,7 +268,7 @@ def mish(input: Array) -> Result:
     return input * squashed, backward
 
 
-@op("F")
+@op("F", halves=True)
 def gelu(input: Array, *, approximate: str = "none") -> Result:
     """x · Φ(x), with the normal distribution function Φ; or its approximation by tanh.
 
@@ -277,14 +282,14 @@ def gelu(input: Array, *, approximate: str = "none") -> Result:
     return kernels.run("gelu", input, approximate), lambda g: (kernels.run("gelu_backward", input, g, approximate),)
 
 
-@kernels.kernel("gelu", "array")
+@kernels.reference("gelu")
 def _gelu(x: Array, approximate: str) -> Array:
     if approximate == "none":
         return x * _normal_cdf(x)
     return x * (1 + array_module(x).tanh(_gelu_angle(x))) / 2
 
 
-@kernels.kernel("gelu_backward", "array")
+@kernels.reference("gelu_backward", like=1)
 def _gelu_backward(x: Array, g: Array, approximate: str) -> Array:
     return g * (_gelu_slope(x) if approximate == "none" else _gelu_tanh_slope(x))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import ShapeError
-from tallow.kernels import kernel, run
+from tallow.kernels import reference, run
 from tallow.ops.expect import expect_float
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Ints, Result, op
@@ -33,9 +33,10 @@ def _row(parameter: Array | None) -> Array | None:
     return None if parameter is None else parameter.reshape(-1)
 
 
-@op("tl F")
+@op("tl F", halves=True)
 def rms_norm(input: Array, normalized_shape: Ints, weight: Array | None = None, eps: float | None = None) -> Result:
-    """y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of x.
+    """y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of what it is
+    computed in.
 
     dx = r (h - x r² mean(h x)),  h = g ⊙ weight,  r = 1 / sqrt(mean(x²) + eps)
 
@@ -43,20 +44,14 @@ def rms_norm(input: Array, normalized_shape: Ints, weight: Array | None = None, 
     Source:  Zhang & Sennrich 2019, arXiv:1910.07467, eq. 4
     """
     dims = _last_axes("rms_norm", input, normalized_shape, weight)
-    eps = float(np.finfo(input.dtype).eps) if eps is None else eps
-    x = as_rows(input, dims)
-    y = run("rms_norm", x, _row(weight), eps)
+    if eps is None:
+        eps = float(np.finfo(np.float64 if input.dtype == np.float64 else np.float32).eps)
+    x, weight_row = as_rows(input, dims), _row(weight)
+    y = run("rms_norm", x, weight_row, eps)
 
     def backward(g: Array) -> tuple[object, ...]:
-        g = as_rows(g, dims)
-        r = _reciprocal_rms(x, eps)
-
-        def d_input() -> Array:
-            h = g if weight is None else g * weight.reshape(-1)
-            mean = (h * x).mean(axis=1, keepdims=True)
-            return (r * h - x * (r * r * r * mean)).reshape(input.shape)
-
-        return d_input, None if weight is None else lambda: (g * x * r).sum(axis=0).reshape(weight.shape)
+        dx, dw = run("rms_norm_backward", as_rows(g, dims), x, weight_row, eps)
+        return dx.reshape(input.shape), None if weight is None else dw.reshape(weight.shape)
 
     return y.reshape(input.shape), backward
 
@@ -66,13 +61,22 @@ def _reciprocal_rms(x: Array, eps: float, axes: Axes = -1) -> Array:
     return 1 / xp.sqrt((x * x).mean(axis=axes, keepdims=True) + x.dtype.type(eps))
 
 
-@kernel("rms_norm", "array")
+@reference("rms_norm")
 def rms_norm_array(x: Array, weight: Array | None, eps: float) -> Array:
     y = x * _reciprocal_rms(x, eps)
     return y if weight is None else y * weight
 
 
-@op("tl F")
+@reference("rms_norm_backward")
+def rms_norm_backward_array(g: Array, x: Array, weight: Array | None, eps: float) -> tuple[Array, Array]:
+    """The gradients of x and weight.  Shapes: g, x (rows, N), weight (N) -> (rows, N), (N)"""
+    r = _reciprocal_rms(x, eps)
+    h = g if weight is None else g * weight
+    mean = (h * x).mean(axis=1, keepdims=True)
+    return r * h - x * (r * r * r * mean), (g * x * r).sum(axis=0)
+
+
+@op("tl F", halves=True)
 def layer_norm(
     input: Array,
     normalized_shape: Ints,
@@ -123,7 +127,7 @@ def standardize_backward(h: Array, normal: Array, r: Array, axes: Axes = -1) -> 
     return d
 
 
-@kernel("layer_norm", "array")
+@reference("layer_norm")
 def layer_norm_array(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
     y, _ = standardize(x, eps)
     if weight is not None:
@@ -133,7 +137,7 @@ def layer_norm_array(x: Array, weight: Array | None, bias: Array | None, eps: fl
     return y
 
 
-@kernel("layer_norm_backward", "array")
+@reference("layer_norm_backward")
 def layer_norm_backward_array(g: Array, x: Array, weight: Array | None, eps: float) -> tuple[Array, Array, Array]:
     """The gradients of x, weight and bias.  Shapes: g, x (rows, N), weight (N) -> (rows, N), (N), (N)"""
     normal, r = standardize(x, eps)

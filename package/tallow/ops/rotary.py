@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tallow.devices import array_module
-from tallow.dtypes import widen
+from tallow.dtypes import HALVES, widen
 from tallow.errors import ShapeError
-from tallow.kernels import kernel, run
+from tallow.kernels import reference, run
 from tallow.ops.table import Array, Index, Result, op
 
+FLOAT32 = np.dtype(np.float32)
 
-@op("")
+
+@op("", halves=True)
 def rotary(input: Array, cos: Index, sin: Index, interleaved: bool = False) -> Result:
     """Turn each pair (p, q) of a head by the angle of its position: p cos - q sin, p sin + q cos.
 
@@ -25,11 +29,12 @@ def rotary(input: Array, cos: Index, sin: Index, interleaved: bool = False) -> R
             "expected (..., T, K) with even K, and twice (T, K/2)",
             mend="take the rows of the tables for the positions at hand: cos[start : start + T]",
         )
-    cos, sin = (widen(table).astype(input.dtype, copy=False) for table in (cos, sin))
+    computed = FLOAT32 if input.dtype in HALVES else input.dtype
+    cos, sin = (widen(table).astype(computed, copy=False) for table in (cos, sin))
     return run("rotary", input, cos, sin, interleaved), lambda g: (run("rotary", g, cos, -sin, interleaved),)
 
 
-@kernel("rotary", "array")
+@reference("rotary")
 def rotary_array(x: Array, cos: Array, sin: Array, interleaved: bool) -> Array:
     half = x.shape[-1] // 2
     first, second = (slice(0, None, 2), slice(1, None, 2)) if interleaved else (slice(half), slice(half, None))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tallow.errors import ShapeError
-from tallow.kernels import kernel, run
+from tallow.kernels import reference, run
 from tallow.ops.activation import logistic, silu_slope
 from tallow.ops.table import Array, Result, op
 
 
-@op("")
+@op("", halves=True)
 def silu_mul(input: Array, other: Array) -> Result:
     """y = silu(input) ⊙ other, without an array in between.
 
@@ -20,13 +20,15 @@ def silu_mul(input: Array, other: Array) -> Result:
     if input.shape != other.shape:
         raise ShapeError(f"silu_mul: {tuple(input.shape)} and {tuple(other.shape)} differ")
 
-    def backward(g: Array) -> tuple[object, ...]:
-        s = logistic(input)
-        return lambda: g * other * silu_slope(input, s), lambda: g * input * s
-
-    return run("silu_mul", input, other), backward
+    return run("silu_mul", input, other), lambda g: run("silu_mul_backward", input, other, g)
 
 
-@kernel("silu_mul", "array")
+@reference("silu_mul")
 def silu_mul_array(a: Array, b: Array) -> Array:
     return a * logistic(a) * b
+
+
+@reference("silu_mul_backward", like=2)
+def silu_mul_backward_array(a: Array, b: Array, g: Array) -> tuple[Array, Array]:
+    s = logistic(a)
+    return g * b * silu_slope(a, s), g * a * s

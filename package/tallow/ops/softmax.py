@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tallow import kernels
 from tallow.devices import array_module
-from tallow.dtypes import Array
+from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentTypeError
 from tallow.ops.dims import normalize_dim
 from tallow.ops.expect import expect_float
@@ -18,7 +18,7 @@ def _required_dim(name: str, dim: int | None, input: Array) -> int:
     return normalize_dim(dim, input.ndim, name)
 
 
-@op("tl Tensor special F")
+@op("tl Tensor special F", halves=True)
 def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
     """Exponential weights along `dim`, summing to one; `dtype` converts the input first.
 
@@ -29,7 +29,7 @@ def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Resul
     """
     expect_float("softmax", input)
     dim = _required_dim("softmax", dim, input)
-    value = _along("softmax", dim, input) if input.ndim else array_module(input).ones_like(input)
+    value = _along("softmax", dim, input) if input.ndim else array_module(input).ones_like(widen(input))
 
     def backward(g: Array) -> tuple[Array]:
         if not value.ndim:
@@ -47,7 +47,7 @@ def _along(name: str, dim: int, *arrays: Array) -> Array:
     return xp.moveaxis(kernels.run(name, *(xp.moveaxis(x, dim, -1) for x in arrays)), -1, dim)
 
 
-@kernels.kernel("softmax", "array")
+@kernels.reference("softmax")
 def _softmax(x: Array) -> Array:
     """Over the last axis."""
     if x.size == 0:
@@ -57,14 +57,14 @@ def _softmax(x: Array) -> Array:
     return e
 
 
-@kernels.kernel("softmax_backward", "array")
+@kernels.reference("softmax_backward")
 def _softmax_backward(g: Array, y: Array) -> Array:
     weighted = g * y
     weighted -= y * weighted.sum(axis=-1, keepdims=True)
     return weighted
 
 
-@op("tl Tensor special F")
+@op("tl Tensor special F", halves=True)
 def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
     """ln softmax(input) along `dim`, where no small number is taken the logarithm of; `dtype` converts the input first.
 
@@ -78,13 +78,14 @@ def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> R
     if not input.size:
         return input.copy(), lambda g: (g,)
     if input.ndim == 0:
-        return input - input, lambda g: (g - g,)
+        x = widen(input)
+        return x - x, lambda g: (g - g,)
 
     value = _along("log_softmax", dim, input)
     return value, lambda g: (_along("log_softmax_backward", dim, g, value),)
 
 
-@kernels.kernel("log_softmax", "array")
+@kernels.reference("log_softmax")
 def _log_softmax(x: Array) -> Array:
     """Over the last axis."""
     xp = array_module(x)
@@ -93,6 +94,6 @@ def _log_softmax(x: Array) -> Array:
     return y
 
 
-@kernels.kernel("log_softmax_backward", "array")
+@kernels.reference("log_softmax_backward")
 def _log_softmax_backward(g: Array, y: Array) -> Array:
     return g - array_module(y).exp(y) * g.sum(axis=-1, keepdims=True)

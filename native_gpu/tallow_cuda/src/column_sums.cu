@@ -1,0 +1,23 @@
+// Sums over the rows of matrices: out[m, c] = Σ_r x[m, r, c], in an order that depends on the shape alone.
+//
+//   x (matrices, rows, width), out (matrices, width), float32 contiguous
+//   block (32, LANES): a warp reads 32 neighbouring columns of a row, LANES rows at a time; grid (width / 32, matrices)
+
+#include "element.cuh"
+
+constexpr int LANES = 16;
+
+extern "C" __global__ void column_sums(const float* x, float* out, index_t rows, index_t width) {
+    __shared__ float partial[LANES][32];
+    index_t column = (index_t)blockIdx.x * 32 + threadIdx.x;
+    float sum = 0.0f;
+    if (column < width) {
+        x += blockIdx.y * rows * width + column;
+        for (index_t row = threadIdx.y; row < rows; row += LANES) sum += x[row * width];
+    }
+    partial[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y || column >= width) return;
+    for (int lane = 1; lane < LANES; lane++) sum += partial[lane][threadIdx.x];
+    out[blockIdx.y * width + column] = sum;
+}

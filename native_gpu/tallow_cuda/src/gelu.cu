@@ -1,0 +1,34 @@
+// gelu(x) = x Φ(x) with the normal distribution function Φ, or its approximation by tanh, and the gradient.
+//
+//   x, y, g, dx (size) contiguous
+//   X: the element of x and y;  G: that of g and dx;  TANH: 1 for the approximation, else 0
+//
+//   exact:  Φ(x) = erfc(-x / √2) / 2,      slope Φ(x) + x φ(x)
+//   tanh:   (1 + tanh u) / 2 = σ(2u),  u = √(2/π) (x + 0.044715 x³),  slope σ + 2 x σ (1 - σ) u'
+//
+// Source: Hendrycks & Gimpel 2016, arXiv:1606.08415
+
+#include "gates.cuh"
+
+constexpr float TWICE_SQRT_2_PI = 1.5957691216057308f;  // 2 √(2/π)
+constexpr float CUBIC = 0.044715f;
+
+// Φ(x), or σ(2u).
+__device__ __forceinline__ float share(float x) {
+    if (TANH) return sigmoid(TWICE_SQRT_2_PI * x * (1.0f + CUBIC * x * x));
+    return 0.5f * erfcf(x * -0.7071067811865476f);
+}
+
+__device__ __forceinline__ float slope(float x) {
+    float s = share(x);
+    if (TANH) return s + x * s * (1.0f - s) * TWICE_SQRT_2_PI * (1.0f + 3.0f * CUBIC * x * x);
+    return s + x * 0.3989422804014327f * expf(-0.5f * x * x);
+}
+
+extern "C" __global__ void gelu(const X* x, X* y, index_t size) {
+    map(size, [](float x) { return x * share(x); }, y, x);
+}
+
+extern "C" __global__ void gelu_backward(const X* x, const G* g, G* dx, index_t size) {
+    map(size, [](float x, float g) { return g * slope(x); }, dx, x, g);
+}

@@ -16,6 +16,7 @@ from typing import Any
 from tallow import hub_in_browser
 from tallow.errors import HubError, MissingPackageError
 from tallow.io.gguf import is_gguf
+from tallow.io.gguf_shards import pattern_of
 
 IN_BROWSER = sys.platform == "emscripten"
 CONFIG = "config.json"
@@ -33,7 +34,8 @@ def local_model(name: str | Path, *, revision: str | None = None, token: str | N
     """The folder or the GGUF file that `name` is, or that it is fetched to.
 
     Args:
-        name: as `local_folder`; or a GGUF file, one on this machine or `owner/repository:file.gguf` of the Hub.
+        name: as `local_folder`; or a GGUF file, one on this machine or `owner/repository:file.gguf` of the Hub. The
+            other shards of a model that is in several are fetched with it.
         revision, token: as `local_folder`
 
     Raises:  as `local_folder`
@@ -79,7 +81,7 @@ def local_folder(name: str | Path, *, revision: str | None = None, token: str | 
 
 
 def _fetch_file(repository: str, file: str, revision: str | None, token: str | None) -> Path:
-    path = _fetch(repository, [file], revision, token, ()) / file
+    path = _fetch(repository, [pattern_of(file)], revision, token, ()) / file
     if not path.exists():
         files = ", ".join(_gguf_files(repository, revision, token)) or "no GGUF file"
         raise HubError(f"{repository} has no file {file}", mend=f"it has {files}")

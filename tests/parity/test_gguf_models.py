@@ -97,6 +97,18 @@ def test_quantised_weights_are_those_of_the_gguf_package(tmp_path: Path) -> None
         np.testing.assert_allclose(ours(tl.tensor(TOKENS)).numpy(), expected, atol=1e-4)
 
 
+def test_shards_are_one_model(tmp_path: Path) -> None:
+    model = reference("Llama")
+    write_model(model, tmp_path / "whole.gguf")
+    write_model(model, tmp_path / "model.gguf", split_max_tensors=8)
+    first = min(tmp_path.glob("model-00001-of-*.gguf"))
+    assert len(list(tmp_path.glob("model-*.gguf"))) > 2
+    expected = gguf_llama.load(tmp_path / "whole.gguf").state_dict()
+    got = gguf_llama.load(first).state_dict()
+    assert got.keys() == expected.keys()
+    assert all(tl.equal(got[name], expected[name]) for name in expected)
+
+
 def test_halves_take_half_the_memory(tmp_path: Path) -> None:
     write_model(reference("Llama"), tmp_path / "model.gguf")
     model = gguf_llama.load(tmp_path / "model.gguf", dtype=tl.bfloat16)

@@ -15,17 +15,20 @@ NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
 NAMES = {ours: theirs for theirs, ours in (gguf_llama.OUTER | gguf_llama.INNER).items()}
 
 
-def write_model(model: Any, path: Path, kind: Any = None, add: Callable[[Any], None] = lambda writer: None) -> None:
+def write_model(
+    model: Any, path: Path, kind: Any = None, add: Callable[[Any], None] = lambda writer: None, **options: Any
+) -> None:
     """Rows of queries and keys of a Llama are in the order of neighbouring pairs.
 
     Args:
         kind: what to quantise matrices to.
         add: further entries, such as a tokenizer.
+        options: of the writer.
     """
     import gguf
 
     config, architecture = model.config, model.config.model_type
-    writer = gguf.GGUFWriter(path, architecture)
+    writer = gguf.GGUFWriter(path, architecture, **options)
     writer.add_block_count(config.num_hidden_layers)
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(config.intermediate_size)

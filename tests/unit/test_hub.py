@@ -162,6 +162,15 @@ def test_a_gguf_file_is_fetched_by_its_name(fake: FakeHub) -> None:
         local_model("who/quantised")
 
 
+@native
+def test_the_other_shards_of_a_gguf_file_are_fetched_with_it(fake: FakeHub) -> None:
+    names = [f"q/m-0000{i}-of-00002.gguf" for i in (1, 2)]
+    others = ["q/m-00001-of-00003.gguf", "q/n-00001-of-00002.gguf"]
+    fake.repositories["who/sharded"] = {name: b"GGUF" + name.encode() for name in (*names, *others)}
+    assert local_model(f"who/sharded:{names[0]}").name == "m-00001-of-00002.gguf"
+    assert sorted(fake.fetched) == names
+
+
 def test_a_gguf_file_on_this_machine(tmp_path: Path) -> None:
     file = tmp_path / "model.gguf"
     file.write_bytes(b"GGUF")

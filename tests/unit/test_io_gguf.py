@@ -197,3 +197,72 @@ def test_any_bytes_load_or_raise_a_tallow_error(raw: bytes) -> None:
         for name in loaded:
             with suppress(TallowError):
                 assert loaded[name].array.nbytes <= 8 * len(raw)
+
+
+# ------------------------------------------------------------------------------------------------------------- shards
+
+U16, I32 = 2, 5
+
+
+def shard(number: int, count: int, *names: str, tensors: int = 3, extra: tuple[bytes, ...] = ()) -> bytes:
+    """A shard with a tensor [number, place] of each name."""
+    entries = [
+        entry("split.no", U16, struct.pack("<H", number)),
+        entry("split.count", U16, struct.pack("<H", count)),
+        entry("split.tensors.count", I32, struct.pack("<i", tensors)),
+    ]
+    infos = [info(name, (2,), 0, 32 * i) for i, name in enumerate(names)]
+    data = b"".join(np.float32([number, i]).tobytes().ljust(32, b"\0") for i in range(len(names)))
+    return file([*entries, *extra], infos, data)
+
+
+SHARDS = {
+    "m-00001-of-00003.gguf": shard(0, 3, extra=(entry("general.architecture", STRING, text("llama")),)),
+    "m-00002-of-00003.gguf": shard(1, 3, "a", "b"),
+    "m-00003-of-00003.gguf": shard(2, 3, "c"),
+}
+
+
+def write_shards(folder: Path, **changed: bytes | None) -> list[Path]:
+    """Paths in order; `changed` are other contents by `_1` to `_3`, None for a file that is not there."""
+    paths = []
+    for number, (name, raw) in enumerate(SHARDS.items(), 1):
+        paths.append(folder / name)
+        content = changed.get(f"_{number}", raw)
+        if content is not None:
+            paths[-1].write_bytes(content)
+    return paths
+
+
+def test_shards_are_one_model_by_the_path_of_any(tmp_path: Path) -> None:
+    for path in write_shards(tmp_path):
+        loaded: Any = tl.load(path)
+        assert {name: loaded[name].tolist() for name in loaded} == {"a": [1, 0], "b": [1, 1], "c": [2, 0]}
+        assert loaded.metadata["general.architecture"] == "llama"
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"_3": None}, r"is one of 3 shards; .*m-00003-of-00003\.gguf is missing"),
+        ({"_2": shard(2, 3, "a", "b")}, r"m-00002.*: split\.no is 2, split\.count is 3; its name says 1 and 3"),
+        ({"_2": file([], [])}, r"m-00002.*: split\.no is None, split\.count is None; its name says 1 and 3"),
+        ({"_3": shard(2, 3, "b")}, r"m-00003.*: tensor 'b' is in another shard too"),
+        ({"_3": shard(2, 3)}, "the shards have 2 tensors, not 3"),
+        ({"_3": shard(2, 3, "c")[:-30]}, r"m-00003.*truncated: tensor 'c'"),
+        ({"_1": shard(3, 3)}, r"m-00001.*: split\.no is 3, split\.count is 3"),
+        ({"_1": shard(1, 3)}, r"m-00001.* is shard 2 of 3; its name does not tell where the others are"),
+        ({"_1": file([entry("split.count", STRING, text("3"))], [])}, r"m-00001.*split\.count is '3'"),
+    ],
+)
+def test_shards_that_do_not_fit_are_named(changed: dict[str, bytes | None], says: str, tmp_path: Path) -> None:
+    paths = write_shards(tmp_path, **changed)
+    with pytest.raises(CheckpointError, match=says):
+        gguf.load(paths[0])
+
+
+def test_a_shard_in_memory_or_by_another_name_cannot_find_the_others(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(SHARDS["m-00002-of-00003.gguf"])
+    for source in (SHARDS["m-00002-of-00003.gguf"], tmp_path / "model.gguf"):
+        with pytest.raises(CheckpointError, match=r"shard 2 of 3; [^\n]*\n.*ends in -00002-of-00003\.gguf"):
+            gguf.load(source)

@@ -9,7 +9,7 @@
                 which format, and a uint64: where its data begin, counted from the start of all data
     data        from the next multiple of `general.alignment`, 32 if there is none; each tensor's at a multiple of it
 
-Everything is little-endian.
+Everything is little-endian. A model may be in several files: gguf_shards.py.
 
 Source:  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
@@ -21,13 +21,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tallow import dtypes
 from tallow.errors import CheckpointError
-from tallow.io import gguf_blocks
+from tallow.io import gguf_blocks, gguf_shards
 from tallow.io.elements import as_elements
 from tallow.io.location import MapLocation, relocate
 from tallow.io.source import Bytes, Opened, Source, open_source
@@ -98,7 +98,7 @@ def is_gguf(path: str | PathLike[str]) -> bool:
 
 
 class GGUF(Mapping[str, Tensor]):
-    """The tensors of a GGUF file by name.
+    """The tensors of a GGUF file by name, or of all shards of a model by the path of one.
 
     Quantised tensors become float32 each time they are asked for; plain ones are views of the file.
 
@@ -112,19 +112,22 @@ class GGUF(Mapping[str, Tensor]):
         opened = open_source(source)
         self.name = opened.name
         self._map_location = map_location
-        reader = _Reader(opened)
-        tensors, entries = reader.header()
-        self.metadata: dict[str, Any] = reader.entries(entries)
-        alignment = self._alignment()
-        self._infos = reader.infos(tensors, alignment)
-        self._data = opened.data[reader.position + -reader.position % alignment :]
-        for name, info in self._infos.items():
-            if info.type not in FOREIGN.values() and info.begin + info.bytes > len(self._data):
+        files = _with_shards(_read(opened))
+        self.metadata = files[0].metadata
+        self._infos: dict[str, TensorInfo] = {}
+        self._data: dict[str, Bytes] = {}  # of the file that the tensor is in
+        for file in files:
+            for name in file.infos.keys() & self._infos.keys():
                 raise CheckpointError(
-                    f"{self.name}: truncated: tensor {name!r:.200} ends at byte {info.begin + info.bytes} of the data, "
-                    f"the file at {len(self._data)}",
-                    mend="fetch it again",
+                    f"{file.name}: tensor {name!r:.200} is in another shard too", mend="fetch it again"
                 )
+            self._infos |= file.infos
+            self._data |= dict.fromkeys(file.infos, file.data)
+        if len(files) > 1 and self.metadata.get(gguf_shards.TENSORS, len(self)) != len(self):
+            raise CheckpointError(
+                f"{self.name}: the shards have {len(self)} tensors, not {self.metadata[gguf_shards.TENSORS]!r:.80}",
+                mend="fetch them again",
+            )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._infos)
@@ -153,7 +156,7 @@ class GGUF(Mapping[str, Tensor]):
                 f"{self.name}: tensor {name!r:.200} is in format {info.type}, which is not read",
                 mend=f"quantise it to one of {', '.join(gguf_blocks.FORMATS)}",
             )
-        return self._data[info.begin : info.begin + info.bytes]
+        return self._data[name][info.begin : info.begin + info.bytes]
 
     def get_array(self, name: str) -> np.ndarray[Any, Any]:
         """The array of a tensor: quantised formats in float32, BF16 in uint16, the others as they are."""
@@ -162,11 +165,43 @@ class GGUF(Mapping[str, Tensor]):
             return as_elements(raw, PLAIN[info.type], self.name).reshape(info.shape)
         return gguf_blocks.dequantize(info.type, raw).reshape(info.shape)
 
-    def _alignment(self) -> int:
-        alignment = self.metadata.get(ALIGNMENT_KEY, ALIGNMENT)
-        if type(alignment) is not int or not 0 < alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
-            raise CheckpointError(f"{self.name}: {ALIGNMENT_KEY} is no power of two: {alignment!r:.80}")
-        return alignment
+
+class _File(NamedTuple):
+    """One file, whole or a shard."""
+
+    name: str
+    metadata: dict[str, Any]
+    infos: dict[str, TensorInfo]
+    data: Bytes
+
+
+def _with_shards(given: _File) -> list[_File]:
+    """All files of the model that a file belongs to, in order."""
+    names = gguf_shards.shards_of(given.name, given.metadata)
+    files = [given if name == given.name else _read(open_source(name)) for name in names]
+    if len(files) > 1:
+        for number, file in enumerate(files):
+            gguf_shards.check(file.name, file.metadata, number, len(files))
+    return files
+
+
+def _read(opened: Opened) -> _File:
+    reader = _Reader(opened)
+    tensors, entries = reader.header()
+    metadata = reader.entries(entries)
+    alignment = metadata.get(ALIGNMENT_KEY, ALIGNMENT)
+    if type(alignment) is not int or not 0 < alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
+        raise CheckpointError(f"{opened.name}: {ALIGNMENT_KEY} is no power of two: {alignment!r:.80}")
+    infos = reader.infos(tensors, alignment)
+    data = opened.data[reader.position + -reader.position % alignment :]
+    for name, info in infos.items():
+        if info.type not in FOREIGN.values() and info.begin + info.bytes > len(data):
+            raise CheckpointError(
+                f"{opened.name}: truncated: tensor {name!r:.200} ends at byte {info.begin + info.bytes} of the data, "
+                f"the file at {len(data)}",
+                mend="fetch it again",
+            )
+    return _File(opened.name, metadata, infos, data)
 
 
 class _Reader:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tallow import training
 from tallow.models.whisper import WhisperConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(training.Settings):
     """Equal settings give equal weights, on one kind of machine. The defaults are those of the model in the wheel.
 
     Attributes:
@@ -23,7 +24,6 @@ class Settings:
         validation_clips: how many held-out ones the validation is of.
     """
 
-    seed: int = 1
     clips: int = 40_000
     held_out: int = 600
     longest_phrase: int = 11
@@ -47,11 +47,8 @@ class Settings:
     final_learning_rate: float = 2e-5
     warmup_steps: int = 150
     weight_decay: float = 0.05
-    betas: tuple[float, float] = (0.9, 0.98)
-    clip_norm: float = 1.0
     validate_every: int = 200
     validation_clips: int = 100
-    checkpoint_every: int = 50
 
     def whisper_config(self, vocab_size: int) -> WhisperConfig:
         return WhisperConfig(

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from recipe import learning_rate_factor, save_folder
+from recipe import save_folder
 
 import tallow as tl
-from tallow.errors import ArgumentError
+from tallow import training
 from tallow.models.whisper import Whisper, WhisperConfig
 from tallow.models.whisper.model import LONGEST_PERIOD, WhisperEncoder
 from tallow.nn import Conv1d, Linear, ModuleDict
 from tallow.nn import functional as F
-from tallow.nn.utils import clip_grad_norm_
 from tallow.text.whisper import WhisperTokenizer
 
 from . import evaluation, vocabulary
@@ -42,18 +38,14 @@ class Losses(NamedTuple):
     spoken: tl.Tensor
 
 
-class Training:
-    """A run: its model, its optimizer, where its data come from, and how far it is.
+class Training(training.Training):
+    """A run. A row of its `curve`: the step, both training losses since the row before, the word error rate of held-out
+    clips."""
 
-    Attributes:
-        step: how many steps were taken.
-        curve: (step, both training losses since the row before, word error rate of held-out clips) at intervals.
-        seconds: time spent in steps and validation, over all sessions.
-    """
+    settings: Settings
 
     def __init__(self, settings: Settings, corpus: Corpus, checkpoint: Path, device: str = "cpu") -> None:
-        self.settings, self.device, self.corpus = settings, device, corpus
-        self._checkpoint = checkpoint
+        self.device, self.corpus = device, corpus
         tokenizer = vocabulary.tokenizer()
         self._windows = Windows(corpus.training, tokenizer, settings)
         tl.manual_seed(settings.seed)
@@ -61,65 +53,30 @@ class Training:
         self.model.tokenizer = tokenizer
         look_around(self.model.encoder)
         self._spoken_head = Linear(settings.width, 1 + len(WORDS), device=device)  # for training only
-        self._optimizer = _optimizer(self.model, self._spoken_head, settings)
-        self._scheduler = tl.optim.lr_scheduler.LambdaLR(
-            self._optimizer, lambda step: learning_rate_factor(step, settings)
-        )
+        trained = ModuleDict({"model": self.model, "spoken_head": self._spoken_head})
+        super().__init__(settings, trained, _optimizer(self.model, self._spoken_head, settings), checkpoint)
         self._ahead = ThreadPoolExecutor(1)  # makes the next batch while this one is learnt from
         self._next: Future[Batch] | None = None
-        self.step = 0
-        self.seconds = 0.0
-        self.curve: list[list[float]] = []
-        self._sums = [0.0, 0.0]
 
     def resume(self) -> None:
-        """Go on where the checkpoint was written.
-
-        Raises:  ArgumentError when it is of other settings; CheckpointError, OSError when it cannot be read
-        """
-        progress = tl.load_checkpoint(self._checkpoint, **self._state())
-        if progress["settings"] != _plain(self.settings):
-            raise ArgumentError(
-                f"{self._checkpoint} was written with other settings", mend="give the same options, or start over"
-            )
+        super().resume()
         self._next = None
-        self.step, self.seconds = progress["step"], progress["seconds"]
-        self.curve, self._sums = progress["curve"], progress["sums"]
 
-    def save(self) -> None:
-        tl.save_checkpoint(
-            self._checkpoint,
-            **self._state(),
-            settings=_plain(self.settings),
-            step=self.step,
-            seconds=self.seconds,
-            curve=self.curve,
-            sums=self._sums,
-        )
-
-    def run(self) -> Iterator[tuple[float, float]]:
-        """Take the remaining steps, and yield the losses of each: of the text, and of what is spoken when."""
-        settings = self.settings
-        while self.step < settings.steps:
-            started = time.perf_counter()
-            losses = self._take_step()
-            self.step += 1
-            self._sums = [total + loss for total, loss in zip(self._sums, losses, strict=True)]
-            if self.step % settings.validate_every == 0 or self.step == settings.steps:
-                since = self.step - (self.curve[-1][0] if self.curve else 0)
-                self.curve.append([self.step, *(total / since for total in self._sums), self.validation_rate()])
-                self._sums = [0.0, 0.0]
-            self.seconds += time.perf_counter() - started
-            if self.step % settings.checkpoint_every == 0 or self.step == settings.steps:
-                self.save()
-            yield losses
-
-    def validation_rate(self) -> float:
+    def validate(self) -> float:
         """The word error rate of held-out clips, always the same ones, without times."""
         self.model.eval()
         score = evaluation.decoded(self.model, self.corpus.held_out, self.settings.validation_clips)
         self.model.train()
         return score.rate
+
+    def learn(self) -> tuple[float, float]:
+        settings = self.settings
+        batch = self._next.result() if self._next else self._batch(self.step)
+        # NumPy lets go of the interpreter where it computes, so this costs little.
+        self._next = self._ahead.submit(self._batch, self.step + 1) if self.step + 1 < settings.steps else None
+        losses = self.losses(batch)
+        (losses.text + settings.spoken_weight * losses.spoken).backward()
+        return losses.text.item(), losses.spoken.item()
 
     def losses(self, batch: Batch) -> Losses:
         audio_BSD = encode(self.model.encoder, tl.from_numpy(batch.mel).to(self.device))
@@ -132,28 +89,8 @@ class Training:
         spoken = F.cross_entropy(self._spoken_head(audio_BSD).flatten(0, 1), classes_N)
         return Losses(text, spoken)
 
-    def _take_step(self) -> tuple[float, float]:
-        settings = self.settings
-        batch = self._next.result() if self._next else self._batch(self.step)
-        # NumPy lets go of the interpreter where it computes, so this costs little.
-        self._next = self._ahead.submit(self._batch, self.step + 1) if self.step + 1 < settings.steps else None
-        self._optimizer.zero_grad()
-        losses = self.losses(batch)
-        (losses.text + settings.spoken_weight * losses.spoken).backward()
-        clip_grad_norm_([*self.model.parameters(), *self._spoken_head.parameters()], settings.clip_norm)
-        self._optimizer.step()
-        self._scheduler.step()
-        return losses.text.item(), losses.spoken.item()
-
     def _batch(self, step: int) -> Batch:
         return self._windows.batch(step, full=step >= self.settings.steps * (1 - self.settings.full_share))
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "model": ModuleDict({"model": self.model, "spoken_head": self._spoken_head}),
-            "optimizer": self._optimizer,
-            "scheduler": self._scheduler,
-        }
 
 
 def encode(encoder: WhisperEncoder, mel_BMT: tl.Tensor) -> tl.Tensor:
@@ -211,10 +148,6 @@ def _optimizer(model: Whisper, spoken_head: Linear, settings: Settings) -> tl.op
         {"params": others, "weight_decay": 0.0},
     ]
     return tl.optim.AdamW(groups, lr=settings.learning_rate, betas=settings.betas)
-
-
-def _plain(settings: Settings) -> dict[str, Any]:
-    return json.loads(json.dumps(asdict(settings)))
 
 
 def export(model: Whisper, folder: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tallow.io.atomic import atomic_write
+from tallow.text.byte_letters import LETTERS_OF_BYTES
 from tallow.text.whisper import OTHER_SPECIALS, WhisperTokenizer
 
 from .phrases import WORDS
@@ -26,14 +27,6 @@ def tokenizer() -> WhisperTokenizer:
 
 def save(path: Path) -> None:
     """Write `vocab.json` as GPT-2's is: each byte spelt as a letter."""
-    spelt = {"".join(map(_letter, token)): rank for token, rank in ranks().items()}
+    spelt = {"".join(LETTERS_OF_BYTES[byte] for byte in token): rank for token, rank in ranks().items()}
     with atomic_write(path) as file:
         file.write((json.dumps(spelt, ensure_ascii=False) + "\n").encode())
-
-
-def _letter(byte: int) -> str:
-    """Visible ones of Latin-1 stand for themselves, the others, in order, for the letters from Ā on."""
-    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    if byte in visible:
-        return chr(byte)
-    return chr(0x100 + [i for i in range(BYTES) if i not in visible].index(byte))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tallow import training
 from tallow.models.llama import LlamaConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(training.Settings):
     """Equal settings give equal weights, on one kind of machine. The defaults are those of the model in the wheel.
 
     Attributes:
@@ -18,7 +19,6 @@ class Settings:
         validation_rows: how many rows of held-out stories the validation loss is taken of.
     """
 
-    seed: int = 1
     stories: int = 64_000
     held_out: int = 2_000
     tokenizer_stories: int = 20_000
@@ -32,16 +32,8 @@ class Settings:
     initializer_range: float = 0.1
 
     steps: int = 3600
-    batch_size: int = 16
     learning_rate: float = 4e-3
-    final_learning_rate: float = 1e-4
-    warmup_steps: int = 100
-    weight_decay: float = 0.1
-    betas: tuple[float, float] = (0.9, 0.98)
-    clip_norm: float = 1.0
-    validate_every: int = 250
     validation_rows: int = 64
-    checkpoint_every: int = 50
 
     def llama_config(self) -> LlamaConfig:
         """BOS ends a text: it stands before the next."""

@@ -16,7 +16,7 @@ from spoken import augment, evaluation, phrases, training, vocabulary, voices
 from spoken.corpus import Clip, Corpus, utterances
 from spoken.espeak import Espeak, Voice
 from spoken.settings import Settings
-from spoken.training import Training, export, learning_rate_factor
+from spoken.training import Training, export
 from spoken.windows import IGNORED, Plan, Windows
 from support.places import ROOT
 from support.speech import espeak
@@ -341,12 +341,6 @@ def test_losses_fall_and_the_curve_has_their_means(
     assert after.spoken.item() < before.spoken.item()
     assert [row[0] for row in run.curve] == [10, 20]
     assert run.curve[0][1:3] == pytest.approx([sum(kind) / 10 for kind in zip(*losses[:10], strict=True)])
-
-
-def test_learning_rate_rises_in_a_line_and_falls_along_a_cosine() -> None:
-    settings = replace(TINY, steps=110, warmup_steps=10, learning_rate=1.0, final_learning_rate=0.1)
-    factors = [learning_rate_factor(step, settings) for step in (0, 4, 10, 60, 110)]
-    assert factors == pytest.approx([0.1, 0.5, 1.0, 0.55, 0.1])
 
 
 def test_exported_model_is_the_trained_one_in_half_precision(corpus: Corpus, checkpoint: Path, tmp_path: Path) -> None:

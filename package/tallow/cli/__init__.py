@@ -14,7 +14,7 @@ import tallow
 from tallow.errors import TallowError
 
 # Modules of this folder; only the one that is asked for is imported, and all of them for the list of commands.
-COMMANDS = ("generate", "chat", "embed", "fill-mask", "transcribe", "convert", "inspect", "info", "demo")
+COMMANDS = ("generate", "chat", "embed", "fill-mask", "transcribe", "train", "convert", "inspect", "info", "demo")
 
 BAD_INPUT = 2  # also argparse's
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +23,7 @@ from tallow.io import safetensors
 from tallow.io.contents import contents
 from tallow.io.files import load, save
 from tallow.io.gguf import is_gguf
-from tallow.io.model_folder import load_folder
+from tallow.io.model_folder import copy_descriptions, load_folder
 from tallow.io.named import named_tensors
 from tallow.models import gguf_llama
 from tallow.models.auto import AutoModel
@@ -33,7 +32,6 @@ from tallow.models.llama_formats import save_hugging_face, save_llama2c
 from tallow.tensor import Tensor
 
 TENSORS = (".safetensors", ".pt", ".pth", ".npz")
-DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja")  # what lies beside a folder's weights
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,8 +88,5 @@ def _write_folder(source: str, target: Path, dtype: dtypes.dtype | None) -> None
     folder = Path(source)
     state = {name: _cast(tensor, dtype) for name, tensor in load_folder(folder).items()}
     target.mkdir(parents=True, exist_ok=True)
-    for pattern in DESCRIPTIONS:
-        for file in folder.glob(pattern):
-            if not file.name.endswith(".index.json"):
-                shutil.copyfile(file, target / file.name)
+    copy_descriptions(folder, target)
     safetensors.save(state, target / "model.safetensors", {"format": "pt"})

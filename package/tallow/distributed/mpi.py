@@ -37,6 +37,9 @@ LOOK_S = 0.05  # how often to look whether somebody has gone
 GRACE_S = 2.0  # how long what somebody sent before going may still be under way
 GOODBYE = 1  # the tag of the message that says so
 SAID_BYTES = 128  # of what a rank says it is about to do
+# What is in the environment of processes that were started together: by MPICH and those that descend from it, by Open
+# MPI, and by batch systems that speak PMIx.
+LAUNCHED = ("PMI_SIZE", "PMI_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK")
 
 # To a process that may be what this one waits for.
 give_way = os.sched_yield if hasattr(os, "sched_yield") else lambda: time.sleep(0)
@@ -46,6 +49,11 @@ OPERATIONS = {op: op.name for op in ReduceOp} | {ReduceOp.AVG: "SUM", ReduceOp.P
 # And those on truth values, which travel as bytes of 0 and 1.
 LOGICAL = OPERATIONS | {ReduceOp.SUM: "MAX", ReduceOp.BOR: "MAX", ReduceOp.PRODUCT: "MIN", ReduceOp.BAND: "MIN"}
 BITWISE = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
+
+
+def is_launched() -> bool:
+    """Whether mpiexec, or a batch system in its place, has started this process."""
+    return any(name in os.environ for name in LAUNCHED)
 
 
 @cache

@@ -9,6 +9,8 @@ An index is {"weight_map": {"name of a tensor": "file name of a shard"}}.
 from __future__ import annotations
 
 import os
+import pathlib
+import shutil
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -20,6 +22,7 @@ from tallow.io.source import Opened, Path, open_source
 
 NAMES = ("model.safetensors", "pytorch_model.bin")  # the first that is there
 INDEX = ".index.json"
+DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja")  # what lies beside the weights
 MAX_DEPTH = 3
 # How files begin that are often saved in place of weights, what they are, and what to do.
 MISTAKEN = (
@@ -54,6 +57,14 @@ def weight_files(folder: Path) -> list[str]:
     raise CheckpointError(
         f"{os.fspath(folder)} has neither {' nor '.join(NAMES)}, nor an index of one", mend="pass a model's folder"
     )
+
+
+def copy_descriptions(folder: Path, target: Path) -> None:
+    """Copy what lies beside a folder's weights: config, tokenizer, chat template."""
+    for pattern in DESCRIPTIONS:
+        for file in pathlib.Path(folder).glob(pattern):
+            if not file.name.endswith(INDEX):
+                shutil.copyfile(file, pathlib.Path(target) / file.name)
 
 
 def load_index(index: Path, load_file: LoadFile | None = None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -68,8 +69,11 @@ def save_llama2c(model: Llama, path: str | Path) -> None:
     llama2c.save(header, arrays, path)
 
 
-def save_hugging_face(model: Llama, folder: str | Path) -> None:
-    """Write a model as a folder that transformers loads, with `config.json` and `model.safetensors`."""
+def save_hugging_face(model: Llama, folder: str | Path, dtype: Any = None) -> None:
+    """Write a model as a folder that transformers loads, with `config.json` and `model.safetensors`.
+
+    Args:  dtype: of the file; as the model's if None
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     config = {name: value for name, value in asdict(model.config).items() if name not in OWN}
@@ -78,9 +82,9 @@ def save_hugging_face(model: Llama, folder: str | Path) -> None:
     # Hugging Face's Llama has no windows: with one it is a Mistral.
     name = "Mistral" if type(model) is Llama and model.config.sliding_window else type(model).__name__
     entries = {"architectures": [f"{name}ForCausalLM"], "model_type": name.lower(), "hidden_act": "silu"}
-    dtype = model.head_weight.dtype
+    dtype = model.head_weight.dtype if dtype is None else dtypes.as_dtype(dtype)
     entries |= config | {"torch_dtype": dtype.name, "eos_token_id": list(model.config.eos_token_id) or None}
-    state = {name: wrap(array) for name, array in _state(model, interleaved=False).items()}
+    state = {name: wrap(array).to(dtype) for name, array in _state(model, interleaved=False).items()}
     safetensors.save(state, folder / "model.safetensors", {"format": "pt"})
     with atomic_write(os.fspath(folder / CONFIG)) as file:
         file.write(json.dumps(entries, indent=2).encode())

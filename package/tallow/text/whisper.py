@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from tallow.errors import ArgumentError, TokenizerError
 from tallow.io.json_object import parse_object
+from tallow.text.byte_letters import BYTES_OF_LETTERS
 from tallow.text.languages import LANGUAGES, UNSPACED, language_code
 
 TASKS = ("transcribe", "translate")
@@ -290,17 +291,10 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def _byte_tokens(vocabulary: dict[str, Any], added: set[str], name: str) -> Iterator[tuple[bytes, int]]:
-    letters = _letters_of_bytes()
+    letters = BYTES_OF_LETTERS
     for token, rank in vocabulary.items():
         if token in added or (token.startswith("<|") and token.endswith("|>")):
             continue
         if not isinstance(rank, int) or not all(letter in letters for letter in token):
             raise TokenizerError(f"{name}: {token!r}: {rank!r} is no token of bytes", mend="take that of a Whisper")
         yield bytes(letters[letter] for letter in token), rank
-
-
-def _letters_of_bytes() -> dict[str, int]:
-    """How GPT-2's vocabulary spells bytes: visible ones of Latin-1 as themselves, the others as letters from Ā on."""
-    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    hidden = [byte for byte in range(256) if byte not in set(visible)]
-    return {chr(byte): byte for byte in visible} | {chr(0x100 + i): byte for i, byte in enumerate(hidden)}

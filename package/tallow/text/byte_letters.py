@@ -1,0 +1,8 @@
+"""How GPT-2's vocabulary, and those after it, spell bytes: visible ones of Latin-1 as themselves, the others as letters
+from Ā on."""
+
+_VISIBLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
+_HIDDEN = sorted(set(range(256)) - set(_VISIBLE))
+
+BYTES_OF_LETTERS = {chr(byte): byte for byte in _VISIBLE} | {chr(0x100 + i): byte for i, byte in enumerate(_HIDDEN)}
+LETTERS_OF_BYTES = {byte: letter for letter, byte in BYTES_OF_LETTERS.items()}

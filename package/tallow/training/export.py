@@ -1,0 +1,35 @@
+"""Writing a trained language model as a folder that tallow and transformers read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tallow import dtypes
+from tallow.io import safetensors
+from tallow.io.atomic import atomic_write
+from tallow.io.model_folder import copy_descriptions
+from tallow.models.causal_lm import CausalLM
+from tallow.models.config import CONFIG, read_entries
+from tallow.models.llama import Llama
+from tallow.models.llama_formats import save_hugging_face
+
+DTYPE_NAMES = ("dtype", "torch_dtype")  # in a config.json, of newer and older transformers
+
+
+def export(model: CausalLM, folder: Path) -> None:
+    """Write weights in float32 and a config; with the tokenizer and whatever else a model came with, if it did.
+
+    Raises:  OSError
+    """
+    if model.folder is None:
+        assert isinstance(model, Llama)
+        save_hugging_face(model, folder, dtypes.float32)
+        return
+    copy_descriptions(model.folder, folder)
+    state = {name: tensor.detach().cpu().float() for name, tensor in model.state_dict().items()}
+    safetensors.save(state, folder / "model.safetensors", {"format": "pt"})
+    entries = read_entries(model.folder / CONFIG)
+    entries = {name: value for name, value in entries.items() if name not in DTYPE_NAMES}
+    with atomic_write(folder / CONFIG) as file:
+        file.write((json.dumps(entries | {"torch_dtype": dtypes.float32.name}, indent=2) + "\n").encode())

@@ -1,0 +1,199 @@
+"""What all training runs share: steps, the learning rate's way, validation, and checkpoints to go on from."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tallow.amp.grad_scaler import GradScaler
+from tallow.errors import ArgumentError, NumericError
+from tallow.io.checkpoint import load_checkpoint, save_checkpoint
+from tallow.nn.module import Module
+from tallow.nn.utils.clip_grad import clip_grad_norm_
+from tallow.optim.lr_scheduler.functions import LambdaLR
+from tallow.optim.optimizer import Optimizer
+from tallow.random import Generator
+
+# Settings that a run may be resumed with others of: the weights do not depend on them.
+FREE = ("validate_every", "checkpoint_every")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a run depends on. Equal settings give equal weights, on one kind of machine.
+
+    Attributes:
+        steps: of the optimizer.
+        batch_size: how many samples a step learns from.
+        learning_rate: after `warmup_steps`, in which it rises in a line.
+        final_learning_rate: after all steps; it falls along half a cosine.
+        clip_norm: the most that the norm of all gradients may be.
+        validate_every, checkpoint_every: steps.
+    """
+
+    seed: int = 1
+    steps: int = 1000
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    final_learning_rate: float = 1e-4
+    warmup_steps: int = 100
+    weight_decay: float = 0.1
+    betas: tuple[float, float] = (0.9, 0.98)
+    clip_norm: float = 1.0
+    validate_every: int = 250
+    checkpoint_every: int = 50
+
+
+def learning_rate_factor(step: int, settings: Settings) -> float:
+    """The learning rate as a factor: it rises in a line, then falls along half a cosine."""
+    if step < settings.warmup_steps:
+        return (step + 1) / settings.warmup_steps
+    done = (step - settings.warmup_steps) / max(1, settings.steps - settings.warmup_steps)
+    lowest = settings.final_learning_rate / settings.learning_rate
+    return lowest + (1 - lowest) * (1 + math.cos(math.pi * done)) / 2
+
+
+class Training(ABC):
+    """A run: what is trained, by which optimizer, and how far it is. A subclass says what a step learns from.
+
+    Args:
+        module: all that is trained.
+        checkpoint: the file that the run is kept in.
+        generator: of the order of the data, where that is drawn from one.
+        scaler: of the losses in float16.
+
+    Attributes:
+        step: how many steps were taken.
+        curve: (step, mean of each training loss since the row before, and what `validate` says) at intervals.
+        seconds: time spent in steps and validation, over all sessions.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        module: Module,
+        optimizer: Optimizer,
+        checkpoint: Path,
+        generator: Generator | None = None,
+        scaler: GradScaler | None = None,
+    ) -> None:
+        self.settings = settings
+        self.checkpoint = checkpoint
+        self.step = 0
+        self.seconds = 0.0
+        self.curve: list[list[float]] = []
+        self._module, self._optimizer, self._generator = module, optimizer, generator
+        self._scaler = GradScaler("cpu", enabled=False) if scaler is None else scaler
+        self._scheduler = LambdaLR(optimizer, lambda step: learning_rate_factor(step, settings))
+        self._sums: list[float] = []
+
+    @abstractmethod
+    def learn(self) -> Sequence[float]:
+        """Leave the gradients of step number `step`, from `_scaler.scale(loss).backward()`; its losses."""
+
+    @abstractmethod
+    def validate(self) -> float | None:
+        """How good the model is now, on what it has not learnt from; None where there is nothing to tell by."""
+
+    def agree(self, values: list[float]) -> list[float]:
+        """What the numbers are for all processes that train together: their mean."""
+        return values
+
+    def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[tuple[float, ...]]:
+        """Take the remaining steps, and yield the losses of each.
+
+        Args:  stop: is asked in each step; once it says so, that step is the last, and is saved
+
+        Raises:  NumericError when a loss or the gradients are no longer finite; the checkpoint is of before
+        """
+        settings, stopping = self.settings, False
+        while self.step < settings.steps and not stopping:
+            started = time.perf_counter()
+            *losses, stopped = self._take_step(stop)
+            stopping = stopped > 0
+            self.step += 1
+            self._sums = [total + loss for total, loss in zip(self._sums or [0.0] * len(losses), losses, strict=True)]
+            if self.step % settings.validate_every == 0 or self.step == settings.steps:
+                self._add_to_curve()
+            self.seconds += time.perf_counter() - started
+            if self.step % settings.checkpoint_every == 0 or self.step == settings.steps or stopping:
+                self.save()
+            yield tuple(losses)
+
+    def save(self) -> None:
+        """Write the checkpoint, in place of the one before.  Raises: OSError"""
+        save_checkpoint(
+            self.checkpoint,
+            **self._state(),
+            settings=asdict(self.settings),
+            scaler=self._scaler.state_dict(),
+            step=self.step,
+            seconds=self.seconds,
+            curve=self.curve,
+            sums=self._sums,
+        )
+
+    def resume(self) -> None:
+        """Go on where the checkpoint was written.
+
+        Raises:  ArgumentError when it is of other settings; CheckpointError, OSError when it cannot be read
+        """
+        self._check_settings(load_checkpoint(self.checkpoint).get("settings", {}))  # they say more than shapes do
+        progress = load_checkpoint(self.checkpoint, **self._state())
+        self._scaler.load_state_dict(progress["scaler"])
+        self.step, self.seconds = progress["step"], progress["seconds"]
+        self.curve, self._sums = progress["curve"], progress["sums"]
+
+    def _take_step(self, stop: Callable[[], bool]) -> list[float]:
+        """The losses, and whether anybody wants to stop."""
+        self._optimizer.zero_grad()
+        losses = self.learn()
+        self._scaler.unscale_(self._optimizer)
+        norm = clip_grad_norm_(self._module.parameters(), self.settings.clip_norm).item()
+        *losses, stopped = self.agree([*losses, float(stop())])
+        # Gradients of float16 overflow now and then; the scaler leaves such steps out.
+        if not all(map(math.isfinite, losses)) or not (math.isfinite(norm) or self._scaler.is_enabled()):
+            said = ", ".join(f"{loss:g}" for loss in losses)
+            raise NumericError(
+                f"step {self.step + 1}: the loss is {said} and the norm of the gradients {norm:g}",
+                mend=f"lower the learning rate; {self.checkpoint} is of an earlier step",
+            )
+        scale = self._scaler.get_scale()
+        self._scaler.step(self._optimizer)
+        self._scaler.update()
+        if self._scaler.get_scale() >= scale:  # the optimizer has taken the step
+            self._scheduler.step()
+        return [*losses, stopped]
+
+    def _add_to_curve(self) -> None:
+        since = self.step - (self.curve[-1][0] if self.curve else 0)
+        validation = self.validate()
+        means = [total / since for total in self._sums]
+        self.curve.append([self.step, *means] + ([] if validation is None else [validation]))
+        self._sums = []
+
+    def _state(self) -> dict[str, Any]:
+        state = {"model": self._module, "optimizer": self._optimizer, "scheduler": self._scheduler}
+        return state if self._generator is None else {**state, "generator": self._generator}
+
+    def _check_settings(self, saved: dict[str, Any]) -> None:
+        own, saved = _flat(asdict(self.settings)), _flat(saved)
+        names = [name for name in own | saved if name not in FREE and own.get(name) != saved.get(name)]
+        if names:
+            lines = [f"  {name}: {saved.get(name)} there, {own.get(name)} here" for name in names]
+            raise ArgumentError(
+                "\n".join([f"{self.checkpoint} was written with other settings", *lines]),
+                mend="give the same options, or start over",
+            )
+
+
+def _flat(settings: dict[str, Any]) -> dict[str, Any]:
+    """With the entries of settings that are mappings as settings of their own."""
+    inner = {name: value for name, value in settings.items() if isinstance(value, dict)}
+    flat = {f"{name}.{key}": each for name, value in inner.items() for key, each in value.items()}
+    return {name: value for name, value in settings.items() if name not in inner} | flat

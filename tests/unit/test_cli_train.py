@@ -1,0 +1,129 @@
+"""`tallow train`, in one process."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tallow as tl
+from tallow.cli import main
+from tallow.training.language_modelling import LanguageModelTraining
+
+pytestmark = pytest.mark.native  # the tokenizer's file is read by a package that no tab has
+
+SIZES = "--width 16 --layers 1 --heads 2 --context 16 --batch-size 4 --learning-rate 0.01"
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"Sentence {i} is followed by sentence {i + 1}. " for i in range(40)), encoding="utf-8")
+    return path
+
+
+def train(*arguments: Any, sizes: str = SIZES) -> int:
+    return main(["train", *sizes.split(), *map(str, arguments)])
+
+
+def weights(folder: Path) -> dict[str, Any]:
+    return {name: tensor.numpy() for name, tensor in tl.load(folder / "model.safetensors").items()}
+
+
+def interrupt_in_step(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    learn = LanguageModelTraining.learn
+
+    def learn_and_interrupt(self: LanguageModelTraining) -> tuple[float]:
+        if self.step == step:
+            signal.raise_signal(signal.SIGINT)
+        return learn(self)
+
+    monkeypatch.setattr(LanguageModelTraining, "learn", learn_and_interrupt)
+
+
+@pytest.mark.parametrize("vocabulary", [[], ["--vocab", "280"]], ids=["bytes", "pieces"])
+def test_ctrl_c_and_resume_end_where_a_run_without_a_break_does(
+    vocabulary: list[str],
+    text: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = [text, "--steps", 8, "--eval", text, "--eval-every", 4, "--log-every", 2, *vocabulary]
+    assert train(*options, "--out", tmp_path / "whole") == 0
+    said = capsys.readouterr().err
+    assert "from step 0\n" in said
+    assert said.count(" tokens/s\n") == 4
+    assert said.count("perplexity") == 2
+    with monkeypatch.context() as patch:
+        interrupt_in_step(4, patch)
+        assert train(*options, "--out", tmp_path / "parts") == 130
+    assert "has the model of step 5" in capsys.readouterr().err
+    assert train(*options, "--out", tmp_path / "parts", "--resume") == 0
+    whole, parts = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+    assert whole.keys() == parts.keys()
+    assert all(np.array_equal(whole[name], parts[name]) for name in whole)
+
+
+def test_generate_and_another_run_take_the_folder(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert train(text, "--out", first, "--steps", 2) == 0
+    assert main(["generate", "Sen", "--model", str(first), "--steps", "8", "--temperature", "0"]) == 0
+    assert capsys.readouterr().out.startswith("Sen")
+    options = [text, "--model", first, "--steps", 2, "--batch-size", 2]
+    assert train(*options, "--out", second, sizes="") == 0
+    assert weights(first).keys() == weights(second).keys()
+    assert (second / "tokenizer.json").read_bytes() == (first / "tokenizer.json").read_bytes()
+    assert json.loads((second / "config.json").read_text())["hidden_size"] == 16
+    assert train(*options, "--out", tmp_path / "third", "--width", 8, sizes="") == 2
+    assert "--width with --model" in capsys.readouterr().err
+    assert train(text, "--out", tmp_path / "fourth", "--tokenizer", first, "--steps", 1) == 0
+    assert (tmp_path / "fourth" / "tokenizer.json").read_bytes() == (first / "tokenizer.json").read_bytes()
+
+
+def test_a_run_is_not_overwritten(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert train(text, "--out", out, "--resume") == 2
+    assert "has no checkpoint.safetensors to go on from" in capsys.readouterr().err
+    assert train(text, "--out", out, "--steps", 1, "--vocab", 260) == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert train(text, "--out", out) == 2
+    assert "has a checkpoint.safetensors already; go on with --resume" in capsys.readouterr().err
+    assert train(text, "--out", out, "--resume", "--steps", 1, "--clip", 2) == 2
+    said = capsys.readouterr().err
+    assert "clip_norm: 1.0 there, 2.0 here" in said
+    assert "model.vocab_size: 260 there, 257 here" in said
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_bad_input(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(says: str, *options: Any, texts: Path = text, out: Path = tmp_path / "out") -> None:
+        assert train(texts, "--out", out, *options) == 2
+        assert says in capsys.readouterr().err
+
+    refused("nowhere: No such file", texts=tmp_path / "nowhere")
+    refused("a row of context 5000 takes 5001", "--context", 5000)
+    refused("2 heads do not divide hidden_size=15", "--width", 15)
+    refused("in 3 parts each; take a multiple of 3", "--accumulate", 3)
+    refused("Not a directory", out=text / "below a file")
+    refused("has no tokenizer.json", "--tokenizer", tmp_path)
+    refused("text.txt, copied: ", "--tokenizer", text)
+    for option, value in (("--steps", 0), ("--vocab", 256), ("--clip", 0), ("--dtype", "float8"), ("--bogus", 1)):
+        with pytest.raises(SystemExit):
+            train(text, "--out", tmp_path / "out", option, value)
+
+
+def test_a_run_that_diverges_leaves_its_last_checkpoint(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--steps", 9, "--warmup", 0, "--save-every", 1, "--clip", "inf", "--learning-rate", 1e20]
+    assert train(text, "--out", tmp_path / "out", *options, sizes=SIZES.partition(" --learning")[0]) == 2
+    assert "the norm of the gradients nan; lower the learning rate" in capsys.readouterr().err.replace("-nan", "nan")
+    assert not (tmp_path / "out" / "model.safetensors").exists()
+    assert tl.load_checkpoint(tmp_path / "out" / "checkpoint.safetensors")["step"] >= 1

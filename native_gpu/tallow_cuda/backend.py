@@ -6,6 +6,7 @@ A bfloat16 tensor is a `uint16` array of bit patterns here as on the CPU, so mov
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import cupy
@@ -38,7 +39,7 @@ class CupyBackend:
             cupy.cuda.set_allocator(self.memory.allocate)
 
     def device_of(self, array: cupy.ndarray) -> device:
-        return device("cuda", array.device.id)
+        return _device(array.device.id)
 
     def from_host(self, array: np.ndarray[Any, Any], target: device) -> cupy.ndarray:
         with _cuda_device(target):
@@ -85,6 +86,11 @@ class CupyBackend:
         linalg = cupy._core._routines_linalg  # CuPy's own switch is an environment variable, read once
         kind = linalg.COMPUTE_TYPE_TF32 if allowed else linalg.COMPUTE_TYPE_DEFAULT
         linalg.set_compute_type(np.float32, kind)
+
+
+@cache
+def _device(index: int) -> device:
+    return device("cuda", index)
 
 
 def _cuda_device(target: device) -> cupy.cuda.Device:

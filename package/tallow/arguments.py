@@ -36,7 +36,7 @@ class Prepared:
             self._take(op, args, kwargs)
 
     def _take_as_they_are(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """The short way, for CPU tensors of one dtype that nothing need be done to; False if this is no such call."""
+        """The short way, for tensors of one dtype and device that need no conversion; False if this is no such call."""
         given = len(args)
         if not (op.required <= given <= op.plain and op.attributes.issuperset(kwargs)):
             return False
@@ -44,7 +44,7 @@ class Prepared:
             return False
         call = list(args)
         tensors: list[Tensor | None] = []
-        dtype = None
+        dtype = first = None
         numbers = False  # beside floats they are weak; integers convert them
         for i, _ in op.operands:
             if i >= given:
@@ -52,9 +52,10 @@ class Prepared:
             x = args[i]
             if isinstance(x, Tensor):
                 array = x.array
-                if type(array) is not np.ndarray or (dtype is not None and dtype is not array.dtype):
+                if dtype is None:
+                    dtype, first = array.dtype, array
+                elif dtype is not array.dtype or not _are_together(array, first):
                     return False
-                dtype = array.dtype
                 call[i] = array
                 tensors.append(x)
             elif x is None and i in op.optional:
@@ -64,17 +65,22 @@ class Prepared:
                 numbers = True
             else:
                 return False
-        if dtype is None or (op.dtypes != "keep" and dtype in HALVES) or (numbers and dtype.kind != "f"):
+        if dtype is None or (numbers and dtype.kind != "f"):
             return False
+        self.half = None
+        if dtype in HALVES and op.dtypes != "keep":
+            if not op.halves:
+                return False
+            self.half = dtypes.BY_STORAGE[dtype]
         if op.dtypes == "float" and dtype.kind != "f":
             return False
         for i in op.indices:
             if i < given:
                 index = args[i]
-                if isinstance(index, Tensor) and type(index.array) is not np.ndarray:
+                if isinstance(index, Tensor) and not _are_together(index.array, first):
                     return False
                 call[i] = _unpack_index(index)
-        self.call, self.kwargs, self.tensors, self.half = call, kwargs, tensors, None
+        self.call, self.kwargs, self.tensors = call, kwargs, tensors
         return True
 
     def _take(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -149,6 +155,11 @@ class Prepared:
             if not op.halves:
                 values = [dtypes.widen(v) if hasattr(v, "dtype") else v for v in values]
         return values
+
+
+def _are_together(a: Any, b: Any) -> bool:
+    """Whether two arrays are on one device."""
+    return type(a) is type(b) and (type(a) is np.ndarray or devices.device_of(a) == devices.device_of(b))
 
 
 def _unpack(op: Op, i: int, x: Any, values: list[Any], tensors: list[Tensor | None]) -> None:

@@ -9,10 +9,11 @@ import pytest
 
 import tallow as tl
 from tallow.errors import ArgumentError, ShapeError
-from tallow.models.falcon import Falcon, FalconConfig
+from tallow.models.falcon import Alibi, Falcon, FalconConfig
 from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.models.mistral import Mistral, MistralConfig
+from tallow.nn import attention
 from tallow.nn.cache import FIRST_ROOM, GrowingRoom, KVCache, SlidingRoom
 
 # Float32 sums of some tens of terms near 1, taken in another order.
@@ -189,3 +190,31 @@ def test_padding_has_a_number_for_each_row() -> None:
     lengths = cache.lengths(3)
     assert lengths is not None
     assert lengths.tolist() == [5, 7]
+
+
+def test_layers_share_the_masks_of_a_step() -> None:
+    cache = KVCache(1, 2, 1, 8, 4, padding=[2, 0])
+    masks = cache.masks
+    masks["mine"] = tl.ones(1)
+    assert cache.masks is masks
+    cache.select([1, 0])
+    assert cache.masks == {}  # the rows have other paddings
+    masks = cache.masks
+    cache.advance(1)
+    assert cache.masks == {}
+    assert cache.masks is not masks
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mask_is_made_once_for_all_layers(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    for module, function in ((attention, "_seen"), (Alibi, "forward")):
+        plain = getattr(module, function)
+        monkeypatch.setattr(module, function, lambda *args, plain=plain: made.append(args) or plain(*args))
+    model = make(kind)
+    cache = model.new_cache(batch=2, length=9, padding=[2, 0])
+    tokens = tl.tensor([[1, 1, 5, 3], [4, 5, 6, 7]])
+    with tl.no_grad():
+        model(tokens, cache)
+        model(tokens[:, :1], cache)
+    assert len(made) == 2

@@ -142,13 +142,15 @@ class FalconAttention(Module):
         start = 0 if cache is None else cache.length
         if isinstance(positions, RotaryEmbedding):
             q_BHTK, k_BGSK = positions(q_BHTK, start), positions(k_BGSK, start)
-        lengths = None
+        lengths, masks = None, {}
         if cache is not None:
-            lengths = cache.lengths(length)
+            lengths, masks = cache.lengths(length), cache.masks
             k_BGSK, v_BGSK = cache.append(self.layer, k_BGSK, v_BGSK)
         if isinstance(positions, RotaryEmbedding):
-            return self.dense(merge_heads(causal_attention(q_BHTK, k_BGSK, v_BGSK, lengths=lengths)))
-        bias_BHTS = positions(start, k_BGSK, lengths)
+            return self.dense(merge_heads(causal_attention(q_BHTK, k_BGSK, v_BGSK, lengths=lengths, masks=masks)))
+        if length not in masks:
+            masks[length] = positions(start, k_BGSK, lengths)
+        bias_BHTS = masks[length]
         grouped = self.queries_of_group > 1
         return self.dense(
             merge_heads(F.scaled_dot_product_attention(q_BHTK, k_BGSK, v_BGSK, bias_BHTS, enable_gqa=grouped))

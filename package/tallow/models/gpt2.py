@@ -117,12 +117,14 @@ class GPT2Attention(Module):
 
     def forward(self, x_BTD: Tensor, cache: KVCache | None) -> Tensor:
         q_BHTK, k_BHSK, v_BHSK = (split_heads(part, self.num_heads) for part in self.c_attn(x_BTD).chunk(3, -1))
-        lengths = None
+        lengths = masks = None
         if cache is not None:
-            lengths = cache.lengths(x_BTD.shape[1])
+            lengths, masks = cache.lengths(x_BTD.shape[1]), cache.masks
             k_BHSK, v_BHSK = cache.append(self.layer, k_BHSK, v_BHSK)
         dropout = self.attn_pdrop if self.training else 0.0
-        mixed_BHTK = causal_attention(q_BHTK, k_BHSK, v_BHSK, scale=self.scale, dropout_p=dropout, lengths=lengths)
+        mixed_BHTK = causal_attention(
+            q_BHTK, k_BHSK, v_BHSK, scale=self.scale, dropout_p=dropout, lengths=lengths, masks=masks
+        )
         return self.resid_dropout(self.c_proj(merge_heads(mixed_BHTK)))
 
 

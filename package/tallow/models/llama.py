@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tallow import dtypes, kernels
+from tallow import devices, dtypes, kernels
 from tallow.apply import apply
+from tallow.cuda.graphs import CUDAGraph, graph
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, DimensionError
 from tallow.io import llama2c
@@ -178,12 +179,19 @@ class LlamaAttention(Module):
         start = cache.length if cache is not None else 0
         q_BHTK, k_BGSK, v_BGSK = self.heads(x_BTD)
         q_BHTK, k_BGSK = rotary(q_BHTK, start), rotary(k_BGSK, start)
-        lengths = None
+        lengths = masks = None
         if cache is not None:
-            lengths = cache.lengths(x_BTD.shape[1])
+            lengths, masks = cache.lengths(x_BTD.shape[1]), cache.masks
             k_BGSK, v_BGSK = cache.append(self.layer, k_BGSK, v_BGSK)
         mixed_BHTK = causal_attention(
-            q_BHTK, k_BGSK, v_BGSK, scale=self.scale, softcap=self.softcap, window=self.window, lengths=lengths
+            q_BHTK,
+            k_BGSK,
+            v_BGSK,
+            scale=self.scale,
+            softcap=self.softcap,
+            window=self.window,
+            lengths=lengths,
+            masks=masks,
         )
         return self.o_proj(merge_heads(mixed_BHTK))
 
@@ -381,6 +389,8 @@ LLAMA2C_NAMES = {
 class Decoder:
     """One token through all layers by the "decode_block" kernel: a call per layer in place of some thirty ops.
 
+    On a GPU, where its kernels take the blocks, the second token on replays a graph of the first: one launch a token.
+
     It reads the arrays that the parameters had when it was made. `holds` tells whether they still have them; writing
     into an array needs no such care.
     """
@@ -388,23 +398,24 @@ class Decoder:
     def __init__(self, model: Llama, cache: KVCache) -> None:
         inner, config = model.model, model.config
         self._rooms = [(room.keys, room.values) for room in cache.layers]
-        cos, sin = inner.rotary_emb.tables(cache.layers[0].size, model.head_weight.device)
-        self._sources = [(parameter, parameter.array) for parameter in model.parameters()]
-        self._embedding = inner.embed_tokens.weight.array
+        self._device = model.head_weight.device
+        cos, sin = inner.rotary_emb.tables(cache.layers[0].size, self._device)
+        self._sources = [(tensor, tensor.array) for tensor in (*model.parameters(), *model.buffers())]
+        self.embedding = inner.embed_tokens.weight.array
         self._norm = _norm_weight(inner.norm)
         self._head = model.head_weight.array
         self._eps = config.rms_norm_eps
         self._blocks = [
             DecodeBlock(
                 attention_norm=_norm_weight(layer.input_layernorm),
-                query=layer.self_attn.q_proj.weight.array,
-                key=layer.self_attn.k_proj.weight.array,
-                value=layer.self_attn.v_proj.weight.array,
-                output=layer.self_attn.o_proj.weight.array,
+                query=_matrix(layer.self_attn.q_proj),
+                key=_matrix(layer.self_attn.k_proj),
+                value=_matrix(layer.self_attn.v_proj),
+                output=_matrix(layer.self_attn.o_proj),
                 mlp_norm=_norm_weight(layer.post_attention_layernorm),
-                gate=layer.mlp.gate_proj.weight.array,
-                up=layer.mlp.up_proj.weight.array,
-                down=layer.mlp.down_proj.weight.array,
+                gate=_matrix(layer.mlp.gate_proj),
+                up=_matrix(layer.mlp.up_proj),
+                down=_matrix(layer.mlp.down_proj),
                 cos=cos,
                 sin=sin,
                 key_cache=cache.layers[i].keys,
@@ -414,10 +425,11 @@ class Decoder:
             )
             for i, layer in enumerate(inner.layers)
         ]
+        self._graph: _DecodingGraph | None = None
 
     def holds(self) -> bool:
-        """Whether every parameter still has the array it had; `to`, for one, gives it another."""
-        return all(parameter.array is array for parameter, array in self._sources)
+        """Whether every tensor of the model still has the array it had; `to`, for one, gives it another."""
+        return all(tensor.array is array for tensor, array in self._sources)
 
     def reads(self, cache: KVCache) -> bool:
         """Whether the cache keeps its positions where it did."""
@@ -427,12 +439,60 @@ class Decoder:
         )
 
     def next_logits(self, token: int, cache: KVCache) -> Array:
-        """Append `token` to the cache; the logits (V,) of what follows."""
-        x_D = dtypes.widen(self._embedding[token])
-        for block in self._blocks:
-            x_D = kernels.run("decode_block", x_D, block, cache.length)
+        """Append `token` to the cache; the logits (V,) of what follows, which the next call overwrites."""
+        if self._device.type == "cuda":
+            self._graph = self._graph or _DecodingGraph(self, self._device)
+            logits_V = self._graph.next_logits(token, cache.length)
+        else:
+            logits_V = self.logits(self.embedding[token], cache.length)
         cache.advance(1)
+        return logits_V
+
+    def logits(self, embedded_D: Array, position: int | Array) -> Array:
+        """The logits (V,) of what follows a token, which goes to `position` of the cache."""
+        x_D = dtypes.widen(embedded_D)
+        for block in self._blocks:
+            x_D = kernels.run("decode_block", x_D, block, position)
         return kernels.run("linear", kernels.run("rms_norm", x_D, self._norm, self._eps), self._head, None)
+
+    def runs_alone(self, position: Array) -> bool:
+        """Whether the device computes the blocks without asking the host for the position."""
+        x_D = dtypes.widen(self.embedding[:1])
+        return all(kernels.pick("decode_block", "cuda", x_D, b, position).backend == "cuda" for b in self._blocks)
+
+
+class _DecodingGraph:
+    """A Decoder's work on a GPU: its kernels read the token and the position from memory, so that a graph does for all."""
+
+    def __init__(self, decoder: Decoder, device: devices.device) -> None:
+        self._decoder = decoder
+        self._step = devices.move(np.zeros(2, np.int64), device)  # the token, and its position
+        self._alone = decoder.runs_alone(self._step[1:])
+        self._captured: CUDAGraph | None = None
+        self._logits_V: Array = None
+
+    def next_logits(self, token: int, position: int) -> Array:
+        self._step[0], self._step[1] = token, position
+        if not self._alone:
+            return self._decoder.logits(self._embedded(), position)[0]
+        if self._captured is None:
+            self._captured = CUDAGraph()
+            logits_V = self._compute()  # also compiles what is captured then
+            with graph(self._captured):
+                self._logits_V = self._compute()
+            return logits_V
+        self._captured.replay()
+        return self._logits_V
+
+    def _compute(self) -> Array:
+        return self._decoder.logits(self._embedded(), self._step[1:])[0]
+
+    def _embedded(self) -> Array:
+        return self._decoder.embedding[self._step[:1]]
+
+
+def _matrix(linear: Linear) -> Array:
+    return linear.weight.array
 
 
 def _norm_weight(norm: RMSNorm) -> Array:
@@ -454,8 +514,8 @@ def _is_plain(model: Llama, cache: KVCache) -> bool:
     if model.unscaled_length is not None and model.unscaled_length < cache.capacity:
         return False
     dtypes_used = {parameter.dtype for parameter in model.parameters()}
-    float32_cache = cache.dtype is dtypes.float32
-    return float32_cache and len(dtypes_used) == 1 and dtypes_used <= {dtypes.float32, dtypes.float16, dtypes.bfloat16}
+    floats = {dtypes.float32, dtypes.float16, dtypes.bfloat16}
+    return cache.dtype in floats and len(dtypes_used) == 1 and dtypes_used <= floats
 
 
 PLAIN = {LlamaModel, LlamaDecoderLayer, LlamaAttention, LlamaMLP}

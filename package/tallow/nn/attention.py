@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -40,6 +42,7 @@ def causal_attention(
     softcap: float | None = None,
     window: int | None = None,
     lengths: npt.NDArray[np.int64] | None = None,
+    masks: dict[Any, Tensor] | None = None,
 ) -> Tensor:
     """Each of the last T of S positions attends to itself and to all before it. G divides H; T may be less than S.
 
@@ -51,6 +54,7 @@ def causal_attention(
         window: how many positions a query sees at most, itself included; None means all.
         lengths: how many of the last positions of each row are text, (B,); those before them are padding, which no
             query sees. None means all.
+        masks: of calls with the same lengths, such as other layers': what they have made, and this one will.
 
     Shapes:  -> (B, H, T, K); zeros for the queries of paddings
     """
@@ -63,7 +67,16 @@ def causal_attention(
     allowed = None
     if window or lengths is not None or 1 < queries < keys or (softcap and queries > 1):
         # PyTorch's is_causal counts from the first key; the queries are the last ones.
-        allowed = wrap(devices.move(_seen(queries, keys, window, lengths), q_BHTK.device))
+        made = {} if masks is None else masks
+        added = (
+            softcap is None and q_BHTK.dtype is dtypes.float32
+        )  # a sum, which the kernels of attention take as it is
+        key = (queries, keys, window, added)
+        allowed = made.get(key)
+        if allowed is None:
+            seen = _seen(queries, keys, window, lengths)
+            mask = np.where(seen, np.float32(0), np.float32(-np.inf)) if added else seen
+            allowed = made[key] = wrap(devices.move(mask, q_BHTK.device))
     if softcap is not None:
         return _capped_attention(q_BHTK, k_BGSK, v_BGSK, allowed, scale, softcap, dropout_p)
     return F.scaled_dot_product_attention(

@@ -55,6 +55,7 @@ class KVCache:
         self.batch = batch
         self.capacity = length
         self.length = 0
+        self._masks: tuple[int, dict[Any, Tensor]] = (0, {})  # the length they are for, and they
         self.padding = np.array(padding, np.int64) if padding is not None and any(padding) else None
         shape = batch, kv_heads, length, head_dim
         self.layers = [self._room(shape, window, growing) for window in windows or (None,) * layers]
@@ -97,6 +98,13 @@ class KVCache:
         """How many of each row's positions are text, (B,), when `new` ones are being appended; None for all of them."""
         return None if self.padding is None else self.length + new - self.padding
 
+    @property
+    def masks(self) -> dict[Any, Tensor]:
+        """Where layers keep the masks of what is being appended, for those that come after: they are alike."""
+        if self._masks[0] != self.length:
+            self._masks = self.length, {}
+        return self._masks[1]
+
     def reserve(self, positions: int) -> None:
         """Make room in every layer for so many positions more."""
         for room in self.layers:
@@ -123,6 +131,7 @@ class KVCache:
         self.batch = len(rows)
         if self.padding is not None:
             self.padding = self.padding[list(rows)]
+        self._masks = self.length, {}
 
 
 class Room:

@@ -14,6 +14,7 @@ from tallow.errors import ArgumentError, DeviceError, OutOfMemoryError
 from tallow.names import names_of
 
 __all__ = [
+    "CUDAGraph",
     "Event",
     "OutOfMemoryError",
     "Stream",
@@ -28,8 +29,12 @@ __all__ = [
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "graph",
+    "graph_pool_handle",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -181,6 +186,10 @@ manual_seed_all = manual_seed
 LATER = {"amp": "tallow.cuda.amp", "compile_kernel": "tallow.cuda.kernels:compile_kernel"}
 LATER |= {
     name: f"tallow.cuda.streams:{name}" for name in ("Event", "Stream", "current_stream", "default_stream", "stream")
+}
+LATER |= {
+    name: f"tallow.cuda.graphs:{name}"
+    for name in ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables")
 }
 
 __getattr__, __dir__ = names_of(__name__, later=LATER)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <math.h>
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #define __shared__ static
 #define __constant__ static const
 #define __restrict__
+#define __grid_constant__
 
 struct dim3 {
     unsigned x, y, z;
@@ -46,11 +48,13 @@ struct Copy {
 };
 
 struct Fiber {
-    ucontext_t context;
+    ucontext_t context;  // where it starts
+    jmp_buf place;       // where it goes on
     dim3 index;
     int number;
-    bool done;
-    uint32_t slot[WORDS];  // what it shows the others of its warp
+    bool started, done;
+    uint32_t slots[2][WORDS];  // what it shows the others of its warp, in turns
+    int turn;
     Copy copies[256];      // asynchronous ones, in their order
     int first_copy, last_copy, committed[64], groups;
 };
@@ -64,7 +68,7 @@ struct Barrier {
 static Fiber* fibers;
 static char* stacks;
 static Fiber* current;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static int threads;
 static Barrier block_barrier, warp_barriers[MOST_THREADS / WARP_SIZE];
 static int any_of_block;
@@ -77,7 +81,18 @@ inline int running(int from, int to) {
     return n;
 }
 
-inline void yield() { swapcontext(&current->context, &scheduler); }
+// Threads change places by jumps: swapcontext would ask the system for the mask of signals each time.
+inline void yield() {
+    if (!_setjmp(current->place)) _longjmp(scheduler, 1);
+}
+
+__attribute__((noinline)) inline void resume(Fiber& fiber) {
+    current = &fiber;
+    if (_setjmp(scheduler)) return;
+    if (fiber.started) _longjmp(fiber.place, 1);
+    fiber.started = true;
+    setcontext(&fiber.context);
+}
 
 inline void meet(Barrier& barrier, int from, int to) {
     unsigned now = barrier.opened;
@@ -102,19 +117,28 @@ inline void meet_warp() {
     meet(warp_barriers[start / WARP_SIZE], start, end);
 }
 
-// All lanes of the warp show `words` words, and then look at what others show.
+// What the lanes of a warp show each other.
+struct Warp {
+    const Fiber* lanes;
+    int turn;
+
+    const uint32_t* operator[](int lane) const { return lanes[lane].slots[turn]; }
+};
+
+// All lanes of the warp show `size` bytes, and then look at what others show. A lane shows the next in another place, and
+// can show one after that only when all have looked at the first.
 template <class Look> inline void exchange(const void* shown, int size, Look look) {
-    memcpy(current->slot, shown, size);
+    int turn = current->turn ^= 1;
+    memcpy(current->slots[turn], shown, size);
     meet_warp();
-    look(&fibers[warp_start()]);
-    meet_warp();
+    look(Warp{&fibers[warp_start()], turn});
 }
 
 template <class T> inline T from_lane(T value, int lane) {
     static_assert(sizeof(T) <= WORDS * 4, "too large");
     T found = value;
     if (warp_start() + lane >= threads) fail("a shuffle reads a lane that is not there");
-    exchange(&value, sizeof(T), [&](const Fiber* warp) { memcpy(&found, warp[lane].slot, sizeof(T)); });
+    exchange(&value, sizeof(T), [&](Warp warp) { memcpy(&found, warp[lane], sizeof(T)); });
     return found;
 }
 
@@ -195,7 +219,8 @@ inline void run_block(bool backwards) {
         Fiber& fiber = fibers[i];
         fiber.number = i;
         fiber.index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / (blockDim.x * blockDim.y)};
-        fiber.done = false;
+        fiber.started = fiber.done = false;
+        fiber.turn = 0;
         fiber.first_copy = fiber.last_copy = fiber.groups = 0;
         getcontext(&fiber.context);
         fiber.context.uc_stack.ss_sp = stacks + (size_t)i * STACK;
@@ -206,10 +231,10 @@ inline void run_block(bool backwards) {
     for (int left = threads; left > 0;) {
         unsigned long before = progress;
         for (int i = 0; i < threads; i++) {
-            current = &fibers[backwards ? threads - 1 - i : i];
-            if (current->done) continue;
-            swapcontext(&scheduler, &current->context);
-            if (current->done) left--;
+            Fiber& fiber = fibers[backwards ? threads - 1 - i : i];
+            if (fiber.done) continue;
+            resume(fiber);
+            if (fiber.done) left--;
         }
         if (left > 0 && progress == before) fail("threads wait for others that never come");
     }
@@ -288,9 +313,11 @@ template <class T> inline T __shfl_up_sync(unsigned, T value, int steps, int wid
 inline unsigned __ballot_sync(unsigned, int predicate) {
     unsigned bits = 0, mine = predicate != 0;
     int start = emulated::warp_start();
-    emulated::exchange(&mine, 4, [&](const emulated::Fiber* warp) {
-        for (int i = 0; i < 32 && start + i < emulated::threads; i++) bits |= (warp[i].done ? 0 : warp[i].slot[0]) << i;
+    emulated::exchange(&mine, 4, [&](emulated::Warp warp) {
+        for (int i = 0; i < 32 && start + i < emulated::threads; i++)
+            bits |= (warp.lanes[i].done ? 0 : warp[i][0]) << i;
     });
+    emulated::meet_warp();  // a lane may end now, and the others have not seen that
     return bits;
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,36 +13,59 @@ from tests.distributed.conftest import HERE, start
 import tallow as tl
 from tallow.cli import main
 
-OPTIONS = "--width 16 --layers 1 --heads 2 --context 16 --batch-size 8 --learning-rate 0.01 --steps 8"
+SIZES = "--width 16 --layers 1 --heads 2 --context 16 --batch-size 8 --learning-rate 0.01 --steps 8"
 TOLERANCE = 2e-5  # of sums in float32 that are rounded in another order, after eight steps of AdamW
+
+Train = Callable[..., tuple["subprocess.CompletedProcess[str]", list[str]]]
 
 
 @pytest.fixture
-def text(tmp_path: Path) -> Path:
-    path = tmp_path / "text.txt"
-    path.write_text("".join(f"Sentence {i} is followed by sentence {i + 1}. " for i in range(40)), encoding="utf-8")
-    return path
+def options(tmp_path: Path) -> list[str]:
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"Sentence {i} is followed by sentence {i + 1}. " for i in range(40)), encoding="utf-8")
+    return ["train", str(text), *SIZES.split(), "--out"]
 
 
-def test_two_processes_and_then_four_do_what_one_does(text: Path, tmp_path: Path) -> None:
-    options = ["train", str(text), "--eval", str(text), *OPTIONS.split()]
-    assert main([*options, "--out", str(tmp_path / "one")]) == 0
+@pytest.fixture
+def train(tmp_path: Path) -> Train:
+    """Runs `programs/training.py`; how it ended, and what each rank said."""
+
+    def run(processes: int, event: str, at: int, *arguments: str, launcher: bool = False) -> object:
+        program, said = str(HERE / "programs" / "training.py"), tmp_path / "said"
+        done = start(processes, program, str(said), event, str(at), *arguments, launcher=launcher)
+        return done, [Path(f"{said}.{rank}").read_text(encoding="utf-8") for rank in range(processes)]
+
+    return run  # type: ignore[return-value]
+
+
+def test_two_processes_and_then_four_do_what_one_does(train: Train, options: list[str], tmp_path: Path) -> None:
+    options += [str(tmp_path / "one"), "--eval", options[1]]
+    assert main(options) == 0
     options += ["--out", str(tmp_path / "several"), "--accumulate", "2"]
-    done = start(2, str(HERE / "programs" / "interrupted_training.py"), "3", *options)
-    assert done.returncode == 130, done
-    assert "several has the model of step 4\n" in done.stderr
-    done = start(4, "-m", "tallow", *options, "--resume", launcher=True)
-    assert done.returncode == 0, done
-    assert "in 4 processes; from step 4\n" in done.stderr
-    assert done.stderr.count("from step") == 1  # rank 0 alone speaks
+    done, said = train(2, "Ctrl-C", 3, *options)
+    assert done.returncode == 130, (done, said)
+    assert "several has the model of step 4\n" in said[0]
+    done, said = train(4, "nothing", 0, *options, "--resume", launcher=True)
+    assert done.returncode == 0, (done, said)
+    assert "in 4 processes; from step 4\n" in said[0]
+    assert said[1:] == [""] * 3
     one, several = (tl.load(tmp_path / name / "model.safetensors") for name in ("one", "several"))
     assert one.keys() == several.keys()
     for name in one:
         np.testing.assert_allclose(several[name].numpy(), one[name].numpy(), atol=TOLERANCE, err_msg=name)
 
 
-def test_what_rank_0_cannot_read_ends_the_job(text: Path, tmp_path: Path) -> None:
-    text.write_bytes(b"\xff")
-    done = start(2, "-m", "tallow", "train", str(text), "--out", str(tmp_path / "out"), *OPTIONS.split(), launcher=True)
-    assert done.returncode == 2, done
-    assert "text.txt is not UTF-8" in done.stderr
+def test_an_error_of_one_rank_ends_the_job_and_leaves_the_checkpoint(
+    train: Train, options: list[str], tmp_path: Path
+) -> None:
+    done, said = train(2, "error", 5, *options, str(tmp_path / "out"), "--save-every", "2")
+    assert done.returncode != 0, (done, said)
+    assert said[1] == "tallow train: error: data: the disk is gone\n"
+    assert said[0].endswith("all_reduce: rank 1 has ended; rank 0 waits for it\n")
+    assert tl.load_checkpoint(tmp_path / "out" / "checkpoint.safetensors")["step"] == 4
+
+
+def test_ranks_with_other_options_are_told(train: Train, options: list[str], tmp_path: Path) -> None:
+    done, said = train(2, "options", 0, *options, str(tmp_path / "out"), launcher=True)
+    assert done.returncode != 0, (done, said)
+    assert "rank 1 has other settings than rank 0\n  clip_norm: 1.0 there, 2.0 here" in said[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,17 @@ def test_bad_input(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     for option, value in (("--steps", 0), ("--vocab", 256), ("--clip", 0), ("--dtype", "float8"), ("--bogus", 1)):
         with pytest.raises(SystemExit):
             train(text, "--out", tmp_path / "out", option, value)
+
+
+def test_several_processes_without_mpi(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PMI_SIZE", "2")
+    for name in ("mpi4py", "mpi4py.MPI"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert train(text, "--out", tmp_path / "out") == 2
+    assert 'needs the package mpi4py; install it: pip install "tallow[mpi]"' in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_run_that_diverges_leaves_its_last_checkpoint(

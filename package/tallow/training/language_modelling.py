@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from tallow import dtypes
 from tallow.amp.autocast_mode import autocast
 from tallow.amp.grad_scaler import GradScaler
 from tallow.autograd.modes import no_grad
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, DistributedError
 from tallow.models.causal_lm import CausalLM
 from tallow.nn import functional as F
 from tallow.nn.embedding import Embedding
@@ -28,7 +28,7 @@ from tallow.optim.adam import AdamW
 from tallow.random import manual_seed
 from tallow.tensor import Tensor, wrap
 from tallow.training.processes import Processes
-from tallow.training.run import Settings, Training
+from tallow.training.run import Settings, Training, differences
 from tallow.training.texts import Rows
 
 
@@ -64,7 +64,8 @@ class LanguageModelTraining(Training):
     Attributes:
         tokens_per_step: of all processes together.
 
-    Raises:  ArgumentError when the batch does not divide into as many parts as there are
+    Raises:  ArgumentError when the batch does not divide into as many parts as there are; DistributedError when this
+             process has other settings than rank 0
     """
 
     def __init__(
@@ -82,6 +83,11 @@ class LanguageModelTraining(Training):
             raise ArgumentError(
                 f"a batch of {settings.batch_size} rows for {processes.size} processes, in {parts} parts each",
                 mend=f"take a multiple of {pieces}",
+            )
+        if others := differences(settings, processes.tell(asdict(settings))):
+            raise DistributedError(
+                "\n".join([f"rank {processes.rank} has other settings than rank 0", *others]),
+                mend="give all processes the same options and folders",
             )
         device_type = model.head_weight.device.type
         is_plain = settings.dtype == dtypes.float32.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -143,7 +143,12 @@ class Training(ABC):
 
         Raises:  ArgumentError when it is of other settings; CheckpointError, OSError when it cannot be read
         """
-        self._check_settings(load_checkpoint(self.checkpoint).get("settings", {}))  # they say more than shapes do
+        # First the settings, which say more than the shapes that follow from them.
+        if others := differences(self.settings, load_checkpoint(self.checkpoint).get("settings", {}), FREE):
+            raise ArgumentError(
+                "\n".join([f"{self.checkpoint} was written with other settings", *others]),
+                mend="give the same options, or start over",
+            )
         progress = load_checkpoint(self.checkpoint, **self._state())
         self._scaler.load_state_dict(progress["scaler"])
         self.step, self.seconds = progress["step"], progress["seconds"]
@@ -181,19 +186,15 @@ class Training(ABC):
         state = {"model": self._module, "optimizer": self._optimizer, "scheduler": self._scheduler}
         return state if self._generator is None else {**state, "generator": self._generator}
 
-    def _check_settings(self, saved: dict[str, Any]) -> None:
-        own, saved = _flat(asdict(self.settings)), _flat(saved)
-        names = [name for name in own | saved if name not in FREE and own.get(name) != saved.get(name)]
-        if names:
-            lines = [f"  {name}: {saved.get(name)} there, {own.get(name)} here" for name in names]
-            raise ArgumentError(
-                "\n".join([f"{self.checkpoint} was written with other settings", *lines]),
-                mend="give the same options, or start over",
-            )
+
+def differences(own: Settings, theirs: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
+    """A line for each setting, or entry of a mapping among them, that is another in `theirs`, but for the free ones."""
+    here, there = _flat(asdict(own)), _flat(theirs)
+    names = [name for name in here | there if name not in free and here.get(name) != there.get(name)]
+    return [f"  {name}: {there.get(name)} there, {here.get(name)} here" for name in names]
 
 
-def _flat(settings: dict[str, Any]) -> dict[str, Any]:
-    """With the entries of settings that are mappings as settings of their own."""
-    inner = {name: value for name, value in settings.items() if isinstance(value, dict)}
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    inner = {name: value for name, value in settings.items() if isinstance(value, Mapping)}
     flat = {f"{name}.{key}": each for name, value in inner.items() for key, each in value.items()}
     return {name: value for name, value in settings.items() if name not in inner} | flat

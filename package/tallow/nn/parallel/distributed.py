@@ -118,7 +118,10 @@ class DistributedDataParallel(Module):
 
     def _check_models_are_alike(self, module: Module) -> None:
         """Otherwise the gradients of one process would be added to those of other parameters in another."""
-        said = [(name, tuple(each.shape), str(each.dtype)) for name, each in module.state_dict(keep_vars=True).items()]
+        said = [
+            (name, tuple(each.shape), str(each.dtype), each.device.type)
+            for name, each in module.state_dict(keep_vars=True).items()
+        ]
         mine = np.frombuffer(hashlib.sha256(repr(said).encode()).digest(), np.uint8).copy()
         all_of_them = np.empty((self.process_group.size(), mine.size), np.uint8)
         self.process_group.mpi.all_gather(all_of_them, mine).wait()
@@ -127,6 +130,6 @@ class DistributedDataParallel(Module):
             ranks = self.process_group.ranks
             raise DistributedError(
                 f"DistributedDataParallel: the model of ranks {[ranks[i] for i in other.nonzero()[0]]} has other "
-                f"names, shapes or dtypes than that of rank {ranks[0]}",
+                f"names, shapes, dtypes or devices than that of rank {ranks[0]}",
                 mend="make the same model in every process",
             )

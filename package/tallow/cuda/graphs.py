@@ -23,8 +23,8 @@ A whole training step:
         g.replay()
         print(loss.item())
 
-`step` may read nothing back: `loss.item()`, `clip_grad_norm_`'s number and the like are read after a replay. An optimizer
-whose step counts, as Adam's does, has to count on the device.
+`step` may read nothing back: `loss.item()`, the number of `clip_grad_norm_` and the like are read after a replay. An
+optimizer whose step counts, as Adam's does, has to count on the device.
 
 Source:  NVIDIA, "CUDA C++ Programming Guide", CUDA Graphs; torch.cuda.CUDAGraph
 """
@@ -46,8 +46,8 @@ from tallow.tensor import Tensor
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
 
 KERNELS_ALONE = (
-    "a graph holds what the device does alone: read values (.item(), .cpu(), print, if) and copy from the host outside of "
-    "it, and run the same once before, so that nothing is compiled in it"
+    "a graph holds what the device does alone: read values (.item(), .cpu(), print, if) and copy from the host "
+    "outside of it, and run the same once before, so that nothing is compiled in it"
 )
 
 
@@ -182,8 +182,8 @@ def make_graphed_callables(
     """Functions or modules of tensors, each as a graph: a call copies its arguments and replays.
 
     What it returns lies in the graph's memory, and the next call overwrites it. A module is returned itself, with the
-    graph as its forward pass. Unlike PyTorch's, these have no backward pass: capture a whole training step instead, as the
-    top of this file does.
+    graph as its forward pass. Unlike PyTorch's, these have no backward pass: capture a whole training step instead, as
+    the top of this file does.
 
     Args:
         callables: one, or several, which are then called in this order and share their memory.

@@ -462,7 +462,7 @@ class Decoder:
 
 
 class _DecodingGraph:
-    """A Decoder's work on a GPU: its kernels read the token and the position from memory, so that a graph does for all."""
+    """A Decoder's work on a GPU. Kernels read the token and the position from memory, so one graph does for all."""
 
     def __init__(self, decoder: Decoder, device: devices.device) -> None:
         self._decoder = decoder

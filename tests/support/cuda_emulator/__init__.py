@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from support import nvrtc, places
+from support import nvrtc, places, streams_like
 from tallow.errors import KernelCompileError
 from tallow_cuda.launching import argument
 from tallow_cuda.sources import with_headers
@@ -50,17 +50,22 @@ def compile_kernel(source: str, name: str, options: Sequence[str] = ()) -> Calla
         values = [_value(argument(a)) for a in args]
         pointers = (ctypes.c_void_p * len(values))(*(v.ctypes.data for v in values))
         three = [(ctypes.c_uint * 3)(*size, *[1] * (3 - len(size))) for size in (grid, block)]
-        launched.append(name)
-        wrong = launch(*three, shared_mem, pointers, backwards)
-        if wrong is not None:
-            raise RuntimeError(f"{name}: {wrong.decode()}")
+
+        def start(alive: Any = (values, args)) -> None:
+            launched.append(name)
+            wrong = launch(*three, shared_mem, pointers, backwards)
+            if wrong is not None:
+                raise RuntimeError(f"{name}: {wrong.decode()}")
+
+        if not streams_like.later(start):
+            start()
 
     return run
 
 
 def _value(given: Any) -> np.ndarray[Any, Any]:
-    """The bytes of an argument: of a number, of an array's address."""
-    if isinstance(given, np.generic):
+    """The bytes of an argument: of a number, of a struct in a NumPy array, of the address of an array."""
+    if isinstance(given, np.generic | np.ndarray):
         return np.array(given)
     return np.array(given.data.ptr, np.uint64)
 

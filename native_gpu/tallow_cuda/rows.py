@@ -22,9 +22,9 @@ def over_rows(rows: int, width: int, per_thread: int = 16) -> Grid:
     return (rows,), (threads, 1)
 
 
-def launch_map(kernel: Kernel, *args: Array) -> None:
-    """Start a kernel whose parameters are contiguous arrays of one size, and that size."""
-    size = args[0].size
+def launch_map(kernel: Kernel, *arrays: Array, after: tuple[float, ...] = ()) -> None:
+    """Start a kernel whose parameters are contiguous arrays of one size, that size, and the numbers `after` it."""
+    size = arrays[0].size
     if size:
-        packs = -(-size * max(a.itemsize for a in args) // BYTES)
-        launch(kernel, (min(BLOCKS, -(-packs // THREADS)),), (THREADS,), *args, size)
+        packs = -(-size * max(a.itemsize for a in arrays) // BYTES)
+        launch(kernel, (min(BLOCKS, -(-packs // THREADS)),), (THREADS,), *arrays, size, *after)

@@ -1,6 +1,7 @@
 """Random numbers: the same seed gives the same numbers on CPython and in Pyodide.
 
-Numbers are drawn on the host by NumPy's PCG64 and moved to the device that asks.
+Numbers are drawn on the host by NumPy's PCG64 and moved to the device that asks. Only what dropout keeps on a device is
+drawn there, by a counter and the same seed, see tallow.ops.philox: so it differs from what the CPU would keep.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Generator:
         self.device = device
         self._seed: int | None = None  # drawn from the operating system when first needed
         self._numpy: np.random.Generator | None = None
+        self._counter = 0  # how far devices have drawn
 
     @property
     def numpy(self) -> np.random.Generator:
@@ -37,18 +39,23 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start over from `seed`, any Python integer; negative ones wrap around as in PyTorch."""
-        self._seed, self._numpy = int(seed) % 2**64, None
+        self._seed, self._numpy, self._counter = int(seed) % 2**64, None, 0
         return self
 
     def seed(self) -> int:
         """Start over from a seed of the operating system's, and return it."""
-        self._seed, self._numpy = None, None
+        self._seed, self._numpy, self._counter = None, None, 0
         return self.initial_seed()
 
     def initial_seed(self) -> int:
         if self._seed is None:
             self._seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         return self._seed
+
+    def reserve(self, count: int) -> tuple[int, int]:
+        """The key by which a device draws, and the first of `count` values of the counter that nobody else gets."""
+        first, self._counter = self._counter, self._counter + count
+        return self.initial_seed(), first
 
     def get_state(self) -> Tensor:
         """All there is to know about what comes next, as bytes."""
@@ -58,6 +65,8 @@ class Generator:
             (state["state"]["inc"], 16),
             (state["has_uint32"], 4),
             (state["uinteger"], 4),
+            (self.initial_seed(), 8),
+            (self._counter, 8),
         )
         words = b"".join(n.to_bytes(size, "little") for n, size in parts)
         return wrap(np.frombuffer(words, np.uint8).copy())
@@ -65,9 +74,12 @@ class Generator:
     def set_state(self, state: Tensor) -> Generator:
         """Go on from where `get_state` was called."""
         words = state.numpy().tobytes()
-        if len(words) != 40:
-            raise ArgumentError(f"set_state: expected the 40 bytes of get_state, got {len(words)}")
-        n = [int.from_bytes(words[i:j], "little") for i, j in ((0, 16), (16, 32), (32, 36), (36, 40))]
+        if len(words) not in (40, 56):
+            raise ArgumentError(f"set_state: expected the 56 bytes of get_state, got {len(words)}")
+        places = ((0, 16), (16, 32), (32, 36), (36, 40), (40, 48), (48, 56))
+        n = [int.from_bytes(words[i:j], "little") for i, j in places]
+        if len(words) == 56:  # a checkpoint may have the former 40, which are the host's alone
+            self._seed, self._counter = n[4], n[5]
         self.numpy.bit_generator.state = {
             "bit_generator": "PCG64",
             "state": {"state": n[0], "inc": n[1]},

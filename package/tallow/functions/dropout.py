@@ -11,6 +11,7 @@ from tallow import devices
 from tallow.apply import apply, apply_inplace
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError
+from tallow.kernels import run
 from tallow.offer import offer
 from tallow.ops.dropout import scaled_mask
 from tallow.random import default_generator
@@ -20,11 +21,14 @@ from tallow.tensor import Tensor, wrap
 SELU_FLOOR = 1.7580993408473766
 
 
-def draw_keep(shape: tuple[int, ...], p: float, device: devices.device) -> Array:
-    """Booleans, each False with probability p."""
+def draw_keep(like: Array, shape: tuple[int, ...], p: float) -> Array:
+    """Booleans, each False with probability p, drawn on the device of `like`."""
     if p in (0, 1):
-        return devices.move(np.full(shape, p == 0), device)
-    return devices.move(default_generator.numpy.random(shape, np.float32) >= p, device)
+        return devices.array_module(like).full(shape, p == 0)
+    if devices.device_type_of(like) == "cpu":
+        return default_generator.numpy.random(shape, np.float32) >= p
+    key, first = default_generator.reserve(-(-math.prod(shape) // 4))
+    return run("random_keep", like, shape, p, key, first)
 
 
 def check_probability(name: str, p: float) -> None:
@@ -36,7 +40,7 @@ def _drop(name: str, input: Tensor, p: float, training: bool, inplace: bool, sha
     check_probability(name, p)
     if not training or p == 0:
         return input
-    keep = draw_keep(shape, p, input.device)
+    keep = draw_keep(input.array, shape, p)
     scale = 0.0 if p == 1 else 1 / (1 - p)
     if inplace:
         return apply_inplace(scaled_mask, input, keep, scale)
@@ -114,7 +118,7 @@ def _alpha_drop(name: str, input: Tensor, p: float, training: bool, inplace: boo
         return input
     if p == 1:
         return input.mul_(0.0) if inplace else input * 0.0
-    keep = draw_keep(shape, p, input.device)
+    keep = draw_keep(input.array, shape, p)
     scale = 1 / math.sqrt((SELU_FLOOR**2 * p + 1) * (1 - p))
     dropped = devices.array_module(keep).asarray(scale * SELU_FLOOR * (keep - 1.0 + p), np.float32)
     shift = wrap(dropped).to(input.dtype)

@@ -1,9 +1,14 @@
-"""What dropout does once it is known what to keep."""
+"""What dropout does once it is known what to keep, and where it is drawn on a device."""
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from tallow.devices import array_module
-from tallow.kernels import reference, run
+from tallow.kernels import kernel, reference, run
+from tallow.ops.philox import philox
 from tallow.ops.table import Array, Index, Result, op
 
 
@@ -21,3 +26,16 @@ def scaled_mask(input: Array, keep: Index, scale: float) -> Result:
 @reference("scaled_mask")
 def _scaled_mask(x: Array, keep: Array, scale: float) -> Array:
     return x * keep * scale
+
+
+@kernel("random_keep", "array")
+def random_keep(like: Array, shape: tuple[int, ...], p: float, key: int, first: int) -> Array:
+    """Booleans on the device of `like`, each False with probability p: where a word of Philox is below p · 2³².
+
+    Args:  key, first: of the counter that tallow.random.Generator.reserve set aside, a value for four elements
+    """
+    xp, size = array_module(like), math.prod(shape)
+    counter = xp.arange(-(-size // 4), dtype=np.uint64) + np.uint64(first)
+    zero = xp.zeros_like(counter)
+    words = philox((counter & np.uint64(0xFFFFFFFF), counter >> np.uint64(32), zero, zero), key)
+    return (xp.stack(words, axis=1).reshape(-1)[:size] >= np.uint64(math.ceil(p * 2**32))).reshape(shape)

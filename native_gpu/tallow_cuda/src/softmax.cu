@@ -1,0 +1,114 @@
+// y = softmax(x) over rows, or its logarithm, and the gradient.
+//
+//   x, y, g, dx (rows, width) contiguous;  sums (rows, parts, 2) float
+//   X: the element of x and y;  G: that of g and dx;  LOGARITHM: 1 for log_softmax, else 0
+//
+// The maximum and the sum of exponentials are found together, in one pass over the row: where a new maximum comes up, the
+// sum so far is scaled down to it (Milakov & Gimelshein 2018, arXiv:1805.02867). A second pass, from the cache where the
+// row fits there, writes. Few and long rows, as of logits, would leave most of the card idle; they are cut into parts, of
+// which softmax_sums finds maximum and sum, and softmax_of_parts puts these together and writes.
+
+#include "rows.cuh"
+
+// Σ exp(x - highest); of no elements, highest is -∞ and the sum 0.
+struct Exponentials {
+    float highest, sum;
+};
+
+// With the highest 0 instead of -∞, exp(-∞ - highest) is 0. And a NaN makes a sum NaN, which no maximum shows.
+__device__ __forceinline__ float finite(float highest) { return highest == Max::identity() ? 0.0f : highest; }
+
+// Of all threads of the row together; every thread gets it.
+__device__ __forceinline__ Exponentials together(Exponentials own) {
+    float highest = row_reduce<Max>(own.highest);
+    return {highest, row_reduce<Add>(own.sum * expf(own.highest - finite(highest)))};
+}
+
+__device__ __forceinline__ Exponentials exponentials(const X* x, index_t width) {
+    constexpr int N = widest_pack<X>();
+    Exponentials own = {Max::identity(), 0.0f};
+    each<N>(width, aligned<N>(x), threadIdx.x, blockDim.x, [&](index_t i, int n) {
+        auto a = load<N>(x + i, n);
+        float highest = own.highest;
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            if (j < n) highest = fmaxf(highest, a.at[j]);
+        float shift = finite(highest);
+        own.sum *= expf(own.highest - shift);
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            if (j < n) own.sum += expf(a.at[j] - shift);
+        own.highest = highest;
+    });
+    return together(own);
+}
+
+__device__ __forceinline__ void write(const X* x, X* y, index_t width, Exponentials of_row) {
+    constexpr int N = widest_pack<X>();
+    float highest = of_row.highest, factor = 1.0f / of_row.sum, logarithm = logf(of_row.sum);
+    each<N>(width, all_aligned<N>(x, y), threadIdx.x, blockDim.x, [&](index_t i, int n) {
+        auto value = [&](float a) { return LOGARITHM ? a - highest - logarithm : expf(a - highest) * factor; };
+        store(y + i, combine(value, load<N>(x + i, n)), n);
+    });
+}
+
+extern "C" __global__ void softmax(const X* x, X* y, index_t rows, index_t width) {
+    index_t row = row_of_thread();
+    if (row >= rows) return;
+    x += row * width;
+    write(x, y + row * width, width, exponentials(x, width));
+}
+
+// Part blockIdx.x of row blockIdx.y begins at a multiple of this, so that it is as aligned as the row.
+constexpr index_t UNIT = 64;
+
+struct Part {
+    index_t start, width;
+};
+
+__device__ __forceinline__ Part part_of_block(index_t width) {
+    index_t most = (width + gridDim.x * UNIT - 1) / (gridDim.x * UNIT) * UNIT, start = blockIdx.x * most;
+    return {start, start < width ? min(most, width - start) : 0};
+}
+
+extern "C" __global__ void softmax_sums(const X* x, float* sums, index_t width) {
+    Part part = part_of_block(width);
+    Exponentials own = exponentials(x + blockIdx.y * width + part.start, part.width);
+    sums += (blockIdx.y * (index_t)gridDim.x + blockIdx.x) * 2;
+    if (threadIdx.x == 0) {
+        sums[0] = own.highest;
+        sums[1] = own.sum;
+    }
+}
+
+extern "C" __global__ void softmax_of_parts(const X* x, const float* sums, X* y, index_t width) {
+    Part part = part_of_block(width);
+    sums += blockIdx.y * (index_t)gridDim.x * 2;
+    Exponentials own = {Max::identity(), 0.0f};
+    if (threadIdx.x < gridDim.x) own = {sums[threadIdx.x * 2], sums[threadIdx.x * 2 + 1]};  // parts ≤ blockDim.x
+    index_t start = blockIdx.y * width + part.start;
+    write(x + start, y + start, part.width, together(own));
+}
+
+// dx = y ⊙ (g - Σ g y);  of the logarithm, g - exp(y) Σ g
+extern "C" __global__ void softmax_backward(const G* g, const X* y, G* dx, index_t rows, index_t width) {
+    constexpr int N = widest_pack<G, X>();
+    index_t row = row_of_thread();
+    if (row >= rows) return;
+    g += row * width;
+    y += row * width;
+    dx += row * width;
+    bool packed = all_aligned<N>(g, dx) && aligned<N>(y);
+    float sum = 0.0f;
+    each<N>(width, packed, threadIdx.x, blockDim.x, [&](index_t i, int n) {
+        auto a = load<N>(g + i, n);
+        if (!LOGARITHM) a = combine([](float g, float y) { return g * y; }, a, load<N>(y + i, n));
+#pragma unroll
+        for (int j = 0; j < N; j++) sum += a.at[j];
+    });
+    sum = row_reduce<Add>(sum);
+    each<N>(width, packed, threadIdx.x, blockDim.x, [&](index_t i, int n) {
+        auto slope = [&](float g, float y) { return LOGARITHM ? g - expf(y) * sum : y * (g - sum); };
+        store(dx + i, combine(slope, load<N>(g + i, n), load<N>(y + i, n)), n);
+    });
+}

@@ -1,0 +1,231 @@
+"""attention, attention_backward and attention_decode: see src/flash_attention*.cu and src/attention_decode.cu.
+
+Letters: B batch, H query heads, G key/value heads, T query positions, S key positions, K head width, E value width.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.devices import array_module, get_backend
+from tallow.dtypes import HALVES, Array
+from tallow.errors import ShapeError
+from tallow_cuda.launching import FLOAT32, FLOATS, WARP, contiguous, cuda, is_float, launch
+from tallow_cuda.sources import element, load
+
+WARPS = 4  # of a block, in all of these kernels
+WIDEST = 128
+CHUNK = 16  # bytes that a thread copies at once
+MOST = 65535  # blocks in a grid's y and z
+
+
+def half_attention(
+    q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
+) -> bool:
+    """float16 or bfloat16 arrays q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), no axis empty; H = G · groups; K and E
+    multiples of 8, at most 128; a card of compute capability 8.0 or later."""
+    if not (q.dtype == k.dtype == v.dtype and q.dtype in HALVES and q.ndim == k.ndim == v.ndim == 4):
+        return False
+    (batch, heads, _, width), (_, kv_heads, keys, _) = q.shape, k.shape
+    fits = k.shape == (batch, kv_heads, keys, width) and v.shape[:3] == k.shape[:3] and heads == kv_heads * groups
+    fits = fits and min(*q.shape, *k.shape, v.shape[3]) > 0 and max(batch, heads) <= MOST
+    fits = fits and all(w % 8 == 0 and w <= WIDEST for w in (width, v.shape[3]))
+    return fits and _is_mask(bias, (*q.shape[:3], keys)) and _has_tensor_cores()
+
+
+def _has_tensor_cores() -> bool:
+    """Those that src/mma.cuh asks for."""
+    backend: Any = get_backend("cuda")
+    return backend.compute_capability() >= (8, 0)
+
+
+def _is_mask(bias: Array | None, scores: tuple[int, ...]) -> bool:
+    """None, or floats that broadcast to the scores."""
+    if bias is None:
+        return True
+    sizes = zip(bias.shape[::-1], scores[::-1], strict=False)
+    return bias.dtype in FLOATS and bias.ndim <= 4 and all(n in (1, of_all) for n, of_all in sizes)
+
+
+def half_attention_backward(
+    g: Array, q: Array, k: Array, v: Array, bias: Array | None, stats: Any, scale: float, is_causal: bool, groups: int
+) -> bool:
+    """As attention, with g (B, H, T, E) in float32 or the dtype of q, and `stats` of the CUDA forward pass."""
+    fits = isinstance(stats, tuple) and half_attention(q, k, v, bias, scale, is_causal, groups)
+    return fits and g.shape == (*q.shape[:3], v.shape[3]) and g.dtype in (FLOAT32, q.dtype)
+
+
+class _Call:
+    """What all these kernels are told of their operands."""
+
+    def __init__(
+        self, q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
+    ) -> None:
+        self.q, self.k, self.v, self.bias = _rows(q), _rows(k), _rows(v), bias
+        self.batch, self.heads, self.queries, self.width = q.shape
+        self.kv_heads, self.keys, self.value_width = v.shape[1:]
+        self.sizes = (groups, self.queries, self.keys, self.width, self.value_width)
+        self.strides = (*_strides(self.q), *_strides(self.k), *_strides(self.v))
+        self.by_mask = (0, 0, 0, 0)
+        if bias is not None:
+            of_all = array_module(bias).broadcast_to(bias, (*q.shape[:3], self.keys))
+            self.by_mask = tuple(stride // bias.itemsize for stride in of_all.strides)
+        self.last = (int(is_causal), float(scale))
+        self.padded = 64 if max(self.width, self.value_width) <= 64 else WIDEST
+        # A scale of 0 or below cannot be taken out of the maximum of a row.
+        self.added = int(bias is not None or scale <= 0)
+        self.defines: dict[str, Any] = {
+            "X": element(q), "M": element(bias), "WIDTH": self.padded, "ADDED": self.added,
+        }  # fmt: skip
+
+    def shared(self, rows: int) -> int:
+        """Bytes of so many rows of tiles."""
+        return rows * self.padded * self.q.itemsize
+
+
+@cuda("attention", half_attention)
+def attention(
+    q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
+) -> tuple[Array, tuple[Array, Array]]:
+    """softmax(q kᵀ · scale + bias) v, and what the backward kernels want: the output, and two numbers for each query.
+
+    Shapes:  q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), bias to broadcast -> (B, H, T, E), in memory (B, T, H, E)
+    """
+    call = _Call(q, k, v, bias, scale, is_causal, groups)
+    # Two tiles of queries for each key that is read from shared memory, as far as registers go without spilling.
+    tiles = 1 if call.queries <= 64 or call.added else 2
+    keys = 32 if call.padded > 64 and tiles == 2 else 64
+    y = _heads_last((*q.shape[:3], call.value_width), q, q.dtype)
+    stats = array_module(q).empty((*q.shape[:3], 2), FLOAT32)
+    kernel = load("flash_attention.cu", "flash_attention", **call.defines, TILES=tiles, KEYS=keys)
+    rows = WARPS * tiles * 16
+    launch(
+        kernel, (-(-call.queries // rows), call.heads, call.batch), (WARPS * WARP,),
+        call.q, call.k, call.v, bias, y, stats, *call.sizes, *call.strides, *_strides(y), *call.by_mask, *call.last,
+        shared=call.shared(rows + 4 * keys),
+    )  # fmt: skip
+    return y, (y, stats)
+
+
+@cuda("attention_backward", half_attention_backward)
+def attention_backward(
+    g: Array, q: Array, k: Array, v: Array, bias: Array | None, stats: Any, scale: float, is_causal: bool, groups: int
+) -> tuple[Array, Array, Array]:
+    """The gradients of q, k and v, in the dtype of g, from that of the output and the stats of the forward pass.
+
+    They lie in memory as (B, T, H, K) and (B, S, G, K), and have the same bits in every run.
+    """
+    call = _Call(q, k, v, bias, scale, is_causal, groups)
+    defines = {**call.defines, "G": element(g)}
+    rounded, records = _prepare(call, g, *stats)
+    operands = (rounded, call.q, call.k, call.v, bias, records)
+    dq, dk, dv = (_heads_last(x.shape, x, g.dtype) for x in (q, k, v))
+
+    tiles, keys = (2, 32) if call.padded == 64 else (1, 32 if call.added else 64)
+    kernel = load("flash_attention_backward_q.cu", "flash_attention_backward_q", **defines, TILES=tiles, KEYS=keys)
+    rows = WARPS * tiles * 16
+    launch(
+        kernel, (-(-call.queries // rows), call.heads, call.batch), (WARPS * WARP,),
+        *operands, dq, *call.sizes, *call.strides, *_strides(dq), *call.by_mask, *call.last,
+        shared=call.shared(2 * rows + 4 * keys),
+    )  # fmt: skip
+
+    queries, rows = 64 if call.padded == 64 else 32, WARPS * 16
+    kernel = load("flash_attention_backward_kv.cu", "flash_attention_backward_kv", **defines, TILES=1, QUERIES=queries)
+    launch(
+        kernel, (-(-call.keys // rows), call.kv_heads, call.batch), (WARPS * WARP,),
+        *operands, dk, dv, *call.sizes, *call.strides, *_strides(dk), *_strides(dv), *call.by_mask, *call.last,
+        shared=call.shared(2 * rows + 4 * queries) + 2 * queries * CHUNK,
+    )  # fmt: skip
+    return dq, dk, dv
+
+
+def _prepare(call: _Call, g: Array, y: Array, stats: Array) -> tuple[Array, Array]:
+    """g in the dtype of y, contiguous, and for each query what the weights and their gradients are made with."""
+    xp, g = array_module(g), _rows(g)
+    rounded = xp.empty(g.shape, y.dtype)
+    records = xp.empty((*g.shape[:3], 4), FLOAT32)
+    rows, warps = g.size // call.value_width, 8
+    kernel = load("flash_attention_rows.cu", "flash_attention_rows", G=element(g), X=element(y))
+    launch(
+        kernel, (-(-rows // warps),), (warps * WARP,),
+        g, y, stats, rounded, records, call.heads, call.queries, call.value_width, rows, *_strides(g), *_strides(y),
+    )  # fmt: skip
+    return rounded, records
+
+
+def _rows(x: Array) -> Array:
+    """An array whose rows are read in 16 bytes: x itself, if its strides allow that."""
+    aligned = x.data.ptr % CHUNK == 0 and all(stride % CHUNK == 0 for stride in x.strides[:-1])
+    return x if aligned and x.strides[-1] == x.itemsize else x.copy()
+
+
+def _strides(x: Array) -> tuple[int, ...]:
+    """Those of batch, head and row, in elements."""
+    return tuple(stride // x.itemsize for stride in x.strides[:-1])
+
+
+def _heads_last(shape: tuple[int, ...], like: Array, dtype: Any) -> Array:
+    """An array (B, H, T, K) in memory (B, T, H, K): what is done to heads next, and came before, is a view then."""
+    batch, heads, length, width = shape
+    return array_module(like).empty((batch, length, heads, width), dtype).transpose(0, 2, 1, 3)
+
+
+def float_one_query(q: Array, k: Array, v: Array, scale: float) -> bool:
+    """float32, float16 or bfloat16 arrays q (B, H, 1, K), k and v (B, G, S, K), G dividing H, no axis empty; a row of k
+    is a multiple of 16 bytes, at most 512."""
+    if not (is_float(q, k, v) and k.dtype == v.dtype and q.ndim == k.ndim == v.ndim == 4 and k.shape == v.shape):
+        return False
+    fits = q.shape[2] == 1 and k.size > 0 and q.size > 0 and (q.shape[0], q.shape[3]) == (k.shape[0], k.shape[3])
+    row = k.shape[3] * k.itemsize
+    fits = fits and q.shape[1] % k.shape[1] == 0 and row % CHUNK == 0 and row <= WARP * CHUNK
+    return fits and max(q.shape[0], q.shape[1]) <= MOST
+
+
+@cuda("attention_decode", float_one_query)
+def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
+    """softmax(q kᵀ · scale) v for one query position; k and v may be views of a longer cache.
+
+    Shapes:  q (B, H, 1, K), k and v (B, G, S, K), G divides H -> (B, H, 1, K), in the dtype of q
+    """
+    return attend_to_cache(q, k, v, scale)
+
+
+BLOCKS = 512  # that keep a large card busy
+FEWEST_KEYS = 128  # for which a block is worth while
+MOST_SPLITS = 64
+MOST_HEADS = 8  # of a block: so much is there of registers
+
+
+def attend_to_cache(q: Array, k: Array, v: Array, scale: float, position: Array | None = None) -> Array:
+    """softmax(q kᵀ · scale) v for one query position, over the keys 0 to `position`, inclusive.
+
+    Args:  position: one int64 on the device, read when the kernel runs: a captured graph goes on with what is there
+           then. None means all keys.
+
+    Shapes:  q (B, H, 1, K), k and v (B, G, S, K), G divides H -> (B, H, 1, K), in the dtype of q; see float_one_query
+    """
+    if not float_one_query(q, k, v, scale) or (position is not None and position.dtype != "int64"):
+        raise ShapeError(f"attention_decode: q {q.shape}, k {k.shape} and v {v.shape} do not fit each other")
+    xp, q, k, v = array_module(q), contiguous(q), _rows(k), _rows(v)
+    batch, heads, _, width = q.shape
+    kv_heads, keys = k.shape[1:3]
+    groups = heads // kv_heads
+    together = min(groups, MOST_HEADS)
+    blocks = kv_heads * -(-groups // together)
+    splits = max(1, min(MOST_SPLITS, BLOCKS // (batch * blocks), -(-keys // FEWEST_KEYS)))
+    y, parts, tops = xp.empty(q.shape, q.dtype), None, None
+    if splits > 1:
+        parts, tops = xp.empty((batch, heads, splits, width), FLOAT32), xp.empty((batch, heads, splits, 2), FLOAT32)
+
+    padded = CHUNK // k.itemsize << (width * k.itemsize // CHUNK - 1).bit_length()
+    defines: dict[str, Any] = {"Q": element(q), "X": element(k), "WIDTH": padded, "HEADS": together}
+    kernel = load("attention_decode.cu", "attention_decode", **defines)
+    launch(
+        kernel, (splits, blocks, batch), (WARPS * WARP,),
+        q, k, v, position, y, parts, tops, heads, groups, keys, width, *_strides(k), *_strides(v), float(scale),
+    )  # fmt: skip
+    if splits > 1:
+        combine = load("attention_decode.cu", "attention_combine", **defines)
+        launch(combine, (batch * heads,), (min(WIDEST, -(-width // WARP) * WARP),), parts, tops, y, splits, width)
+    return y

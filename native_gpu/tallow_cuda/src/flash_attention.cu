@@ -1,0 +1,123 @@
+// y = softmax(q kᵀ · scale + mask) v, without the scores of all queries and keys ever in memory.
+//
+//   q (batch, heads, queries, width), k (batch, heads / groups, keys, width), v (batch, heads / groups, keys, value_width)
+//   and y (batch, heads, queries, value_width): strides in elements as given, elements of a row next to each other, rows
+//   at multiples of 16 bytes, widths multiples of 8 and at most WIDTH
+//   mask: null, or strides for the four axes of the scores, 0 where it is broadcast
+//   stats (batch, heads, queries, 2) contiguous: shift and log_sum of each row, see Scores::weight
+//   causal: query i sees keys 0 to i, counted from the first key
+//   special: a query that sees no key gets zeros; NaN makes NaN
+//   X: element of q, k, v and y, f16 or bf16;  M: of the mask;  WIDTH: 64 or 128;  ADDED: see softmax_scores.cuh
+//   TILES: of 16 rows, that a warp has;  KEYS: at once, a multiple of 16
+//
+// A block has the queries of 4 · TILES tiles, and goes through the keys in blocks of KEYS. A warp has TILES of these tiles,
+// whose scores, weights and results stay in its registers; the next keys and values arrive while these are multiplied.
+// The maxima and sums of rows are of the keys so far; results are rescaled as a maximum grows.
+//
+// Source: Dao 2023, "FlashAttention-2", arXiv:2307.08691, algorithm 1
+
+#include "tile.cuh"
+#include "softmax_scores.cuh"
+
+constexpr int WARPS = 4, THREADS = WARPS * WARP, QUERIES = WARPS * TILES * 16;
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    flash_attention(const X* q, const X* k, const X* v, const M* mask, X* y, float* stats, index_t groups,
+                    index_t queries, index_t keys, index_t width, index_t value_width, index_t q_by_batch,
+                    index_t q_by_head, index_t q_by_row, index_t k_by_batch, index_t k_by_head, index_t k_by_row,
+                    index_t v_by_batch, index_t v_by_head, index_t v_by_row, index_t y_by_batch, index_t y_by_head,
+                    index_t y_by_row, index_t mask_by_batch, index_t mask_by_head, index_t mask_by_query,
+                    index_t mask_by_key, index_t causal, float scale) {
+    DYNAMIC_SHARED(memory);
+    Tile<X, WIDTH> q_tile = {(X*)memory};
+    X* stages = q_tile.at + QUERIES * WIDTH;
+    int batch = blockIdx.z, head = blockIdx.y, lane = threadIdx.x % WARP, row = threadIdx.x / WARP * TILES * 16;
+    int first = (gridDim.x - 1 - blockIdx.x) * QUERIES;  // causal rows that see most begin first
+    q += batch * q_by_batch + head * q_by_head + first * q_by_row;
+    k += batch * k_by_batch + head / groups * k_by_head;
+    v += batch * v_by_batch + head / groups * v_by_head;
+    if (mask) mask += batch * mask_by_batch + head * mask_by_head;
+    Scores scores = {mask, mask_by_query, mask_by_key, (int)queries, (int)keys, causal != 0, scale};
+    int seen = causal ? min((int)keys, first + QUERIES) : (int)keys, blocks = (seen + KEYS - 1) / KEYS;
+
+    auto k_tile = [&](int block) { return Tile<X, WIDTH>{stages + block % 2 * (2 * KEYS * WIDTH)}; };
+    auto v_tile = [&](int block) { return Tile<X, WIDTH>{stages + block % 2 * (2 * KEYS * WIDTH) + KEYS * WIDTH}; };
+    auto copy_block = [&](int block) {
+        index_t key = (index_t)block * KEYS;
+        copy_tile<KEYS, THREADS>(k_tile(block), k + key * k_by_row, k_by_row, keys - key, width);
+        copy_tile<KEYS, THREADS>(v_tile(block), v + key * v_by_row, v_by_row, keys - key, value_width);
+    };
+    copy_tile<QUERIES, THREADS>(q_tile, q, q_by_row, queries - first, width);
+    copy_block(0);
+    copy_async_commit();
+
+    float o[TILES][WIDTH / 8][4], top[TILES][2], sum[TILES][2];  // two rows of a tile are in a lane: g and g + 8
+    clear(o);
+#pragma unroll
+    for (int i = 0; i < TILES * 2; i++) top[i / 2][i % 2] = minus_infinity(), sum[i / 2][i % 2] = 0.0f;
+
+    for (int block = 0; block < blocks; block++) {
+        copy_async_wait<0>();
+        __syncthreads();  // this block is there, and all have done with the one before, whose place the next takes
+        if (block + 1 < blocks) copy_block(block + 1);
+        copy_async_commit();
+
+        float s[TILES][KEYS / 8][4];
+        clear(s);
+        multiply_rows(s, q_tile, row, k_tile(block));
+        scores.from_products<false>(s, first + row, block * KEYS);
+#pragma unroll
+        for (int m = 0; m < TILES; m++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                float highest = top[m][half];
+#pragma unroll
+                for (int n = 0; n < KEYS / 8; n++)
+                    highest = fmaxf(highest, fmaxf(s[m][n][half * 2], s[m][n][half * 2 + 1]));
+                highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 1));
+                highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 2));
+                float shift = highest == minus_infinity() ? 0.0f : highest;  // no key seen yet: -inf - -inf is NaN
+                float shrink = scores.weight(top[m][half], shift, 0.0f);
+                top[m][half] = highest;
+                sum[m][half] *= shrink;
+#pragma unroll
+                for (int n = 0; n < KEYS / 8; n++)
+#pragma unroll
+                    for (int i = half * 2; i < half * 2 + 2; i++)
+                        sum[m][half] += s[m][n][i] = scores.weight(s[m][n][i], shift, 0.0f);
+#pragma unroll
+                for (int n = 0; n < WIDTH / 8; n++) o[m][n][half * 2] *= shrink, o[m][n][half * 2 + 1] *= shrink;
+            }
+        multiply(o, s, v_tile(block));
+    }
+
+    // The results go over the warp's own queries, and from there out in 16 bytes.
+    __syncwarp();
+#pragma unroll
+    for (int m = 0; m < TILES; m++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            float total = sum[m][half];
+            total += __shfl_xor_sync(0xffffffffu, total, 1);
+            total += __shfl_xor_sync(0xffffffffu, total, 2);
+            bool blind = total == 0.0f;
+            float share = blind ? 0.0f : 1.0f / total;
+            int r = row + m * 16 + half * 8 + lane / 4;
+#pragma unroll
+            for (int n = 0; n < WIDTH / 8; n++)
+                ((unsigned*)q_tile.chunk(r, n))[lane % 4] =
+                    pack<X>(o[m][n][half * 2] * share, o[m][n][half * 2 + 1] * share);
+            if (lane % 4 == 0 && first + r < queries) {
+                float* of_row = stats + (((index_t)batch * gridDim.y + head) * queries + first + r) * 2;
+                of_row[0] = blind ? 0.0f : top[m][half];
+                of_row[1] = blind ? -minus_infinity() : log2f(total);
+            }
+        }
+    __syncwarp();
+    y += batch * y_by_batch + head * y_by_head + first * y_by_row;
+    for (int i = lane; i < TILES * 16 * (WIDTH / 8); i += WARP) {
+        int r = row + i / (WIDTH / 8), number = i % (WIDTH / 8);
+        if (first + r < queries && number * 8 < value_width)
+            *(Pack<X, 8>*)(y + r * y_by_row + number * 8) = *(const Pack<X, 8>*)q_tile.chunk(r, number);
+    }
+}

@@ -1,0 +1,104 @@
+// dv = pᵀ g,  dk = scale · dsᵀ q,  with p and ds of flash_attention_backward_q.cu: the gradients of attention's keys and
+// values, added up over the query heads that share them.
+//
+//   arguments and defines as there; dk and dv with strides, G their element
+//
+// A block has 4 · TILES tiles of keys of a key/value head, and goes through the queries of all heads that share it. It makes
+// the products transposed, keys in rows, so that pᵀ and dsᵀ stay in the registers they are made in. Zeros stand in for
+// queries beyond the last, and add nothing.
+
+#include "tile.cuh"
+#include "softmax_scores.cuh"
+
+constexpr int WARPS = 4, THREADS = WARPS * WARP, KEYS = WARPS * TILES * 16;
+
+struct Stage {
+    Tile<X, WIDTH> q, g;
+    float* records;
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    flash_attention_backward_kv(const X* g, const X* q, const X* k, const X* v, const M* mask, const float* records,
+                                G* dk, G* dv, index_t groups, index_t queries, index_t keys, index_t width,
+                                index_t value_width, index_t q_by_batch, index_t q_by_head, index_t q_by_row,
+                                index_t k_by_batch, index_t k_by_head, index_t k_by_row, index_t v_by_batch,
+                                index_t v_by_head, index_t v_by_row, index_t dk_by_batch, index_t dk_by_head,
+                                index_t dk_by_row, index_t dv_by_batch, index_t dv_by_head, index_t dv_by_row,
+                                index_t mask_by_batch, index_t mask_by_head, index_t mask_by_query, index_t mask_by_key,
+                                index_t causal, float scale) {
+    DYNAMIC_SHARED(memory);
+    Tile<X, WIDTH> k_tile = {(X*)memory}, v_tile = {k_tile.at + KEYS * WIDTH};
+    X* stages = v_tile.at + KEYS * WIDTH;
+    int batch = blockIdx.z, lane = threadIdx.x % WARP, row = threadIdx.x / WARP * TILES * 16;
+    int first = blockIdx.x * KEYS, first_head = blockIdx.y * groups;
+    k += batch * k_by_batch + blockIdx.y * k_by_head + first * k_by_row;
+    v += batch * v_by_batch + blockIdx.y * v_by_head + first * v_by_row;
+    q += batch * q_by_batch;
+    if (mask) mask += batch * mask_by_batch;
+    index_t before = ((index_t)batch * gridDim.y * groups + first_head) * queries;
+
+    // A step is a block of queries of a head.
+    int unseen = causal ? min(first, (int)queries) / QUERIES : 0;  // blocks whose queries all come before these keys
+    int blocks = (queries + QUERIES - 1) / QUERIES - unseen, steps = blocks * groups;
+    auto stage = [&](int step) {
+        X* at = stages + step % 2 * (2 * QUERIES * WIDTH + QUERIES * 4 * (int)(sizeof(float) / sizeof(X)));
+        return Stage{{at}, {at + QUERIES * WIDTH}, (float*)(at + 2 * QUERIES * WIDTH)};
+    };
+    auto copy_step = [&](int step) {
+        Stage to = stage(step);
+        index_t head = step / blocks, query = (step % blocks + unseen) * QUERIES, left = queries - query;
+        index_t at = before + head * queries + query;
+        copy_tile<QUERIES, THREADS>(to.q, q + (first_head + head) * q_by_head + query * q_by_row, q_by_row, left, width);
+        copy_tile<QUERIES, THREADS>(to.g, g + at * value_width, value_width, left, value_width);
+        for (int i = threadIdx.x; i < QUERIES; i += THREADS)
+            copy_async_16(to.records + i * 4, records + (i < left ? at + i : at) * 4, i < left);
+    };
+    copy_tile<KEYS, THREADS>(k_tile, k, k_by_row, keys - first, width);
+    copy_tile<KEYS, THREADS>(v_tile, v, v_by_row, keys - first, value_width);
+    if (steps > 0) copy_step(0);
+    copy_async_commit();
+
+    float k_sum[TILES][WIDTH / 8][4], v_sum[TILES][WIDTH / 8][4];
+    clear(k_sum);
+    clear(v_sum);
+    for (int step = 0; step < steps; step++) {
+        copy_async_wait<0>();
+        __syncthreads();
+        if (step + 1 < steps) copy_step(step + 1);
+        copy_async_commit();
+
+        Stage now = stage(step);
+        int head = first_head + step / blocks, query = (step % blocks + unseen) * QUERIES;
+        Scores scores = {mask ? mask + head * mask_by_head : mask, mask_by_query, mask_by_key,
+                         (int)queries, (int)keys, causal != 0, scale};
+        float p[TILES][QUERIES / 8][4];
+        clear(p);
+        multiply_rows(p, k_tile, row, now.q);
+        scores.from_products<true>(p, query, first + row);
+        auto record = [&](int n, int i) { return now.records + (n * 8 + lane % 4 * 2 + i % 2) * 4; };
+#pragma unroll
+        for (int m = 0; m < TILES; m++)
+#pragma unroll
+            for (int n = 0; n < QUERIES / 8; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++) p[m][n][i] = scores.weight(p[m][n][i], record(n, i)[0], record(n, i)[1]);
+        multiply(v_sum, p, now.g);
+
+        float ds[TILES][QUERIES / 8][4];
+        clear(ds);
+        multiply_rows(ds, v_tile, row, now.g);
+#pragma unroll
+        for (int m = 0; m < TILES; m++)
+#pragma unroll
+            for (int n = 0; n < QUERIES / 8; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++) ds[m][n][i] = p[m][n][i] * (ds[m][n][i] - record(n, i)[2]);
+        multiply(k_sum, ds, now.q);
+    }
+    copy_async_wait<0>();
+
+    dk += batch * dk_by_batch + blockIdx.y * dk_by_head + first * dk_by_row;
+    dv += batch * dv_by_batch + blockIdx.y * dv_by_head + first * dv_by_row;
+    store(dk, dk_by_row, row, keys - first, width, k_sum, scale);
+    store(dv, dv_by_row, row, keys - first, value_width, v_sum, 1.0f);
+}

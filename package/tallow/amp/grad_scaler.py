@@ -6,9 +6,14 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from tallow import cuda
-from tallow.autograd.modes import no_grad
+from tallow.autograd.graph import note_write
+from tallow.devices import array_module
+from tallow.dtypes import Array
 from tallow.errors import ArgumentError, GraphError
+from tallow.ops.together import alike, scale_all
 from tallow.tensor import Tensor
 
 READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
@@ -54,7 +59,8 @@ class GradScaler:
         self._growth_interval = growth_interval
         self._good_steps = 0
         self._stage: dict[int, str] = {}  # of each optimizer since the last update, by its id
-        self._overflowed: dict[int, bool] = {}
+        # Of each of them, whether a gradient was not finite: at first as numbers on the gradients' devices.
+        self._found: dict[int, list[Array] | bool] = {}
 
     def is_enabled(self) -> bool:
         return self._enabled
@@ -103,14 +109,14 @@ class GradScaler:
             raise GraphError("unscale_() has already been called on this optimizer since the last update()")
         if stage is STEPPED:
             raise GraphError("unscale_() is being called after step()")
-        overflowed = False
-        with no_grad():
-            for group in optimizer.param_groups:
-                for param in group["params"]:
-                    if param.grad is not None:
-                        param.grad.mul_(1 / self._scale)
-                        overflowed = overflowed or not bool(param.grad.isfinite().all())
-        self._overflowed[id(optimizer)] = overflowed
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        found: list[Array] = []
+        for arrays in alike([grad.array for grad in grads]):
+            found.append(array_module(arrays[0]).zeros((), np.float32))
+            scale_all(arrays, 1 / self._scale, found[-1])
+        for grad in grads:
+            note_write(grad)
+        self._found[id(optimizer)] = found
         self._stage[id(optimizer)] = UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -127,9 +133,16 @@ class GradScaler:
             raise GraphError("step() has already been called since the last update()")
         if stage is READY:
             self.unscale_(optimizer)
-        result = None if self._overflowed[id(optimizer)] else optimizer.step(*args, **kwargs)
+        result = None if self._overflowed(id(optimizer)) else optimizer.step(*args, **kwargs)
         self._stage[id(optimizer)] = STEPPED
         return result
+
+    def _overflowed(self, optimizer: int) -> bool:
+        """Whether the optimizer's gradients overflowed; the device is waited for once."""
+        found = self._found[optimizer]
+        if not isinstance(found, bool):
+            found = self._found[optimizer] = any(map(bool, found))
+        return found
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Shrink or grow the scale after the steps since the last update, or set it.
@@ -140,9 +153,9 @@ class GradScaler:
             return
         if new_scale is not None:
             self._scale = float(new_scale)
-        elif not self._overflowed:
+        elif not self._found:
             raise GraphError("no inf checks were recorded prior to update()", mend="call step(optimizer) first")
-        elif any(self._overflowed.values()):
+        elif any(map(self._overflowed, self._found)):
             self._scale *= self._backoff_factor
             self._good_steps = 0
         else:
@@ -151,7 +164,7 @@ class GradScaler:
                 self._scale *= self._growth_factor
                 self._good_steps = 0
         self._stage.clear()
-        self._overflowed.clear()
+        self._found.clear()
 
     def state_dict(self) -> dict[str, Any]:
         """PyTorch's: {} for a scaler that does nothing."""

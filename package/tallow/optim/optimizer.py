@@ -1,7 +1,8 @@
 """The base of all optimizers: parameter groups, state, hooks, and the walk over the parameters.
 
 An optimizer of tallow's is a constructor and `update`, a function of arrays (NumPy's or CuPy's alike) that changes one
-parameter in place. Everything else is here. One that overrides `step` instead, as PyTorch's are written, works as well.
+parameter in place; or `update_many`, which changes several at once. Everything else is here. One that overrides `step`
+instead, as PyTorch's are written, works as well.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ class Optimizer:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
             cls.step = _hooked(cls.__dict__["step"])  # type: ignore[method-assign]
+        if "update" in cls.__dict__ and "update_many" not in cls.__dict__:
+            cls.update_many = Optimizer.update_many  # type: ignore[method-assign]  # not that of the class between
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor) or not isinstance(params, Iterable):
@@ -138,9 +141,8 @@ class Optimizer:
         token = hush()
         try:
             for group in self.param_groups:
-                for param in group["params"]:
-                    if param.grad is not None:
-                        self._update_one(param, group)
+                for params in _alike(group["params"]):
+                    self._update_all(params, group)
         finally:
             restore(token)
         return loss
@@ -152,18 +154,26 @@ class Optimizer:
         """
         raise NotImplementedError(f"{type(self).__name__} defines neither update() nor step()")
 
-    def _update_one(self, param: Tensor, group: Group) -> None:
-        check_writable(param, type(self).__name__)
-        known = self.state.get(param, {})
-        held = {name: tensor.array for name, tensor in known.items()}
-        array, grad = param.array, param.grad.array  # type: ignore[union-attr]
-        if array.dtype in HALVES:
-            self._update_half(array, grad, held, group)
-        else:
-            self.update(array, grad, held, group)
-        if len(held) > len(known):
-            self.state[param] = known | {name: wrap(a) for name, a in held.items() if name not in known}
-        note_write(param)
+    def update_many(
+        self, params: list[Array], grads: list[Array], states: list[dict[str, Array]], group: Group
+    ) -> None:
+        """As `update`, for different parameters of one dtype on one kind of device; float16 and bfloat16 too."""
+        for param, grad, state in zip(params, grads, states, strict=True):
+            if param.dtype in HALVES:
+                self._update_half(param, grad, state, group)
+            else:
+                self.update(param, grad, state, group)
+
+    def _update_all(self, params: list[Tensor], group: Group) -> None:
+        for param in params:
+            check_writable(param, type(self).__name__)
+        known = [self.state.get(param, {}) for param in params]
+        held = [{name: tensor.array for name, tensor in state.items()} for state in known]
+        self.update_many([p.array for p in params], [p.grad.array for p in params], held, group)  # type: ignore[union-attr]
+        for param, before, after in zip(params, known, held, strict=True):
+            if len(after) > len(before):
+                self.state[param] = before | {name: wrap(a) for name, a in after.items() if name not in before}
+            note_write(param)
 
     def _update_half(self, array: Array, grad: Array, held: dict[str, Array], group: Group) -> None:
         wide = dtypes.widen(array)
@@ -372,6 +382,19 @@ class Optimizer:
         self.__dict__.update(state)
         self.__dict__.setdefault("_step_pre_hooks", {})
         self.__dict__.setdefault("_step_post_hooks", {})
+
+
+def _alike(params: Iterable[Tensor]) -> Iterable[list[Tensor]]:
+    """The parameters that have gradients, those of one dtype on one device together, and none twice in one list."""
+    lists: dict[Any, list[Tensor]] = {}
+    times: dict[Tensor, int] = {}
+    for param in params:
+        if param.grad is not None:
+            array = param.array
+            where = None if type(array) is np.ndarray else devices.device_of(array)
+            times[param] = nth = times.get(param, 0) + 1
+            lists.setdefault((array.dtype, where, nth), []).append(param)
+    return lists.values()
 
 
 def _split_names(params: Any) -> tuple[list[Any], list[str]]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tallow import kernels
-from tallow.devices import array_module
-from tallow.dtypes import Array
+from tallow.devices import array_module, device_type_of
+from tallow.dtypes import HALVES, Array, cast, dtype_of, widen
 from tallow.errors import ArgumentError
 from tallow.kernels import kernel
 from tallow.optim.optimizer import Group, Optimizer
@@ -31,12 +31,32 @@ def sgd_step(
     param -= lr * grad
 
 
+@kernel("sgd_steps", "array")
+def sgd_steps(
+    params: list[Array], grads: list[Array], buffers: list[Array] | None, lr: float, momentum: float, dampening: float,
+    weight_decay: float, nesterov: bool, maximize: bool,
+) -> None:  # fmt: skip
+    """`sgd_step` for many parameters of one dtype."""
+    for i, param in enumerate(params):
+        grad, buffer = grads[i], None if buffers is None else buffers[i]
+        if param.dtype not in HALVES:
+            kernels.run("sgd_step", param, grad, buffer, lr, momentum, dampening, weight_decay, nesterov, maximize)
+            continue
+        wide, kept = widen(param), None if buffer is None else widen(buffer)
+        kernels.run("sgd_step", wide, widen(grad), kept, lr, momentum, dampening, weight_decay, nesterov, maximize)
+        param[...] = cast(wide, dtype_of(param))
+        if buffer is not None:
+            buffer[...] = cast(kept, dtype_of(buffer))
+
+
 class SGD(Optimizer):
     """Down the gradient, with momentum.
 
     g = ∇ + weight_decay · p
     b = momentum · b + (1 - dampening) · g                  b = g in the first step
     p = p - lr · b,  or  p - lr · (g + momentum · b) with nesterov
+
+    On a GPU all parameters of a group take one launch.
 
     Args:    as torch.optim.SGD; `foreach` and `fused` are taken and change nothing
     Source:  Sutskever et al. 2013, "On the importance of initialization and momentum in deep learning"
@@ -68,14 +88,22 @@ class SGD(Optimizer):
         super().__init__(params, defaults)
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
-        momentum, dampening = group["momentum"], group["dampening"]
-        buffer = None
-        if momentum:
-            buffer = state.get("momentum_buffer")
-            if buffer is None:
-                buffer = state["momentum_buffer"] = array_module(param).zeros_like(param)
-                dampening = 0
-        kernels.run(
-            "sgd_step", param, grad, buffer, float(group["lr"]), momentum, dampening, group["weight_decay"],
-            group["nesterov"], group["maximize"],
-        )  # fmt: skip
+        self.update_many([param], [grad], [state], group)
+
+    def update_many(
+        self, params: list[Array], grads: list[Array], states: list[dict[str, Array]], group: Group
+    ) -> None:
+        momentum = group["momentum"]
+        steps: dict[bool, list[int]] = {}  # the first of a parameter is not dampened
+        for i, (param, state) in enumerate(zip(params, states, strict=True)):
+            is_first = bool(momentum) and "momentum_buffer" not in state
+            if is_first:
+                state["momentum_buffer"] = array_module(param).zeros_like(param)
+            steps.setdefault(is_first, []).append(i)
+        for is_first, places in steps.items():
+            args = (
+                [params[i] for i in places], [grads[i] for i in places],
+                [states[i]["momentum_buffer"] for i in places] if momentum else None, float(group["lr"]), momentum,
+                0 if is_first else group["dampening"], group["weight_decay"], group["nesterov"], group["maximize"],
+            )  # fmt: skip
+            kernels.pick("sgd_steps", device_type_of(params[0]), *args).fn(*args)

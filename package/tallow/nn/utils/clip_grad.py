@@ -6,12 +6,17 @@ from collections.abc import Iterable
 
 from tallow.apply import apply
 from tallow.autograd import no_grad
+from tallow.autograd.graph import note_write
 from tallow.creation import tensor
 from tallow.deprecated import older_name
+from tallow.devices import device_of, move
+from tallow.dtypes import cast
 from tallow.errors import NumericError
 from tallow.linalg import vector_norm
 from tallow.ops.joining import stack
-from tallow.tensor import Tensor
+from tallow.ops.together import alike, scale_all
+from tallow.ops.together import total_norm as norm_of_all
+from tallow.tensor import Tensor, wrap
 
 Tensors = Tensor | Iterable[Tensor]
 
@@ -35,9 +40,14 @@ def get_total_norm(
     given = _listed(tensors)
     if not given:
         return tensor(0.0)
+    arrays = [t.array for t in given]
+    total: Tensor
     with no_grad():
-        norms = [vector_norm(t, float(norm_type)).to(given[0].device) for t in given]
-        total: Tensor = vector_norm(apply(stack, norms), float(norm_type))
+        if norm_type == 2 and given[0].is_floating_point() and len(alike(arrays)) == 1:
+            total = wrap(cast(norm_of_all(arrays), given[0].dtype))
+        else:
+            norms = [vector_norm(t, float(norm_type)).to(given[0].device) for t in given]
+            total = vector_norm(apply(stack, norms), float(norm_type))
     if error_if_nonfinite and not total.isfinite().item():
         raise NumericError(
             f"the norm of order {norm_type} of the gradients is {total.item()}, so it cannot be clipped",
@@ -50,10 +60,13 @@ def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Scale the gradients by max_norm / total_norm where that is less than 1."""
+    grads = _gradients(parameters)
     with no_grad():
         scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        for grad in _gradients(parameters):
-            grad.mul_(scale.to(grad.device))
+        for arrays in alike([grad.array for grad in grads]):
+            scale_all(arrays, move(scale.array, device_of(arrays[0])))
+    for grad in grads:
+        note_write(grad)
 
 
 def clip_grad_norm_(

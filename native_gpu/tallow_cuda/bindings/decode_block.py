@@ -1,0 +1,76 @@
+"""decode_block: a token through a block of a language model in some seven launches; see tallow.kernels.decode_block.
+
+That takes as long as reading the weights once, where nothing waits for launches: see tallow.cuda.graphs.
+"""
+
+from __future__ import annotations
+
+from tallow.dtypes import Array
+from tallow.kernels.decode_block import DecodeBlock, check_call
+from tallow_cuda.bindings.attention import CHUNK, MOST, attend_to_cache
+from tallow_cuda.bindings.linear_rows import can_be_read, linear_rows
+from tallow_cuda.launching import FLOAT32, WARP, cuda, launch
+from tallow_cuda.sources import element, load
+
+THREADS = 128
+
+
+def block_on_card(x: Array, block: DecodeBlock, position: int | Array) -> bool:
+    """float32; contiguous arrays, heads of a multiple of 16 bytes, at most 512; matrices that share an input alike."""
+    if block.packed is None:
+        block.packed = _can_be_read(block)
+    return x.dtype == FLOAT32 and block.packed is True
+
+
+def _can_be_read(block: DecodeBlock) -> bool:
+    row = block.head_width * block.key_cache.itemsize
+    vectors = (block.attention_norm, block.mlp_norm, block.cos, block.sin, block.key_cache, block.value_cache)
+    groups = ((block.query, block.key, block.value), (block.output,), (block.gate, block.up), (block.down,))
+    return (
+        row % CHUNK == 0
+        and row <= WARP * CHUNK
+        and block.heads <= MOST
+        and all(array.flags.c_contiguous for array in vectors)
+        and all(can_be_read(*matrices) for matrices in groups)
+    )
+
+
+@cuda("decode_block", block_on_card)
+def decode_block(x: Array, block: DecodeBlock, position: int | Array) -> Array:
+    """As tallow.kernels.decode_block.decode_block; a position in the memory of the device is read there, and if it lies
+    outside of the cache, nothing is written."""
+    check_call(x, block, position)
+    token = x.reshape(1, -1)
+    projected = linear_rows(token, block.query, block.key, block.value, norm=(block.attention_norm, block.eps))
+    _rotate_and_store(projected, block, position)
+    query = projected[:, : block.heads * block.head_width].reshape(1, block.heads, 1, -1)
+    scale = float(block.head_width**-0.5)
+    if isinstance(position, int):
+        keys, values = (cache[:, :, : position + 1] for cache in (block.key_cache, block.value_cache))
+        mixed = attend_to_cache(query, keys, values, scale)
+    else:
+        mixed = attend_to_cache(query, block.key_cache, block.value_cache, scale, position)
+    h = linear_rows(mixed.reshape(1, -1), block.output, residual=token)
+    gated = linear_rows(h, block.gate, block.up, norm=(block.mlp_norm, block.eps), gated=True)
+    return linear_rows(gated, block.down, residual=h).reshape(x.shape)
+
+
+def _rotate_and_store(projected: Array, block: DecodeBlock, position: int | Array) -> None:
+    known = isinstance(position, int)
+    launch(
+        load("decode_block.cu", "rotate_and_store", C=element(block.key_cache)),
+        (-(-projected.size // 2 // THREADS),),
+        (THREADS,),
+        projected,
+        block.cos,
+        block.sin,
+        block.key_cache,
+        block.value_cache,
+        None if known else position,
+        position if known else 0,
+        block.heads,
+        block.kv_heads,
+        block.head_width,
+        block.positions,
+        int(block.interleaved),
+    )

@@ -265,8 +265,21 @@ def _write(name: str, target: Tensor, value: Any, backward: Any) -> None:
     array[...] = dtypes.cast(value, target.dtype)
 
 
+def is_writable(array: Array) -> bool:
+    """Whether each element has a place of its own. NumPy knows; of other arrays the strides tell."""
+    known = getattr(array.flags, "writeable", None)
+    if known is not None or array.flags.c_contiguous:
+        return known is not False
+    extent = array.itemsize  # bytes from the first to the last element, over the dims with smaller steps
+    for step, size in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+        if step < extent:
+            return False
+        extent += step * (size - 1)
+    return True
+
+
 def check_writable(target: Tensor, name: str) -> None:
-    if not getattr(target.array.flags, "writeable", True):
+    if not is_writable(target.array):
         raise ShapeError(
             f"{name}: the memory cannot be written: expanded, with elements that share a place, or a file's",
             mend="clone() the tensor before writing to it",

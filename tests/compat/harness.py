@@ -23,7 +23,7 @@ def draw_from_numpy(torch: Any) -> None:
     functional, distributions = (importlib.import_module(f"torch.{n}") for n in ("nn.functional", "distributions"))
 
     def tensor_of(array: Any) -> Any:
-        return torch.from_numpy(np.ascontiguousarray(array))
+        return torch.as_tensor(np.ascontiguousarray(array))
 
     def randn(*size: Any, **options: Any) -> Any:
         shape = size[0] if size and isinstance(size[0], tuple | list) else size

@@ -8,7 +8,6 @@ names nothing CuPy lacks; what CuPy computes, only a GPU can show.
 
 from __future__ import annotations
 
-import importlib
 import json
 import operator
 import weakref
@@ -19,12 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from support import blas_like, cuda_emulator
+import tallow_cuda
+from support import blas_like, cuda_emulator, streams_like
 from tallow.devices import device, register_backend
 
 NAMES = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
 FROM_HOST = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"}  # these take NumPy arrays
 TO_HOST = {"asnumpy"}
+IN_PLACE = {"copyto", "fill_diagonal", "place", "put", "putmask"}
+IN_PLACE |= {f"ndarray.{name}" for name in ("fill", "itemset", "partition", "put", "set", "sort")}
 
 
 OWNERS: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
@@ -66,10 +68,16 @@ def guarded(name: str, function: Callable[..., Any], parameters: list[str] | Non
                 called = f"{len(args)} arguments and {sorted(kwargs)}"
                 raise LikeCupyError(f"cupy's {name} takes {parameters}; it was called with {called}")
         if name in FROM_HOST:
+            if not isinstance(args[0], Array):
+                streams_like.refuse(f"cupy.{name} of what is on the host")
             args = (from_host(args[0]), *args[1:])
         out = kwargs.get("out")
+        args, kwargs = unwrap(args), {k: unwrap(v) for k, v in kwargs.items()}
         with np.errstate(all="ignore"):
-            result = function(*unwrap(args), **{k: unwrap(v) for k, v in kwargs.items()})
+            if streams_like.capturing() is None:
+                result = function(*args, **kwargs)
+            else:
+                result = streams_like.noted(function, args, kwargs, writes=out is not None or name in IN_PLACE)
         return wrap(result) if out is None else out
 
     return call
@@ -107,7 +115,11 @@ class Ufunc:
     def _at(self, target: Array, index: Any, values: Any) -> None:
         if target.dtype.name not in NAMES["at_dtypes"]:
             raise LikeCupyError(f"cupy.{self.name}.at does not take {target.dtype}")
-        self._ufunc.at(target.host, indices(index), unwrap(values))
+        self._write(target.host, indices(index), unwrap(values))
+
+    def _write(self, target: Any, index: Any, values: Any) -> None:
+        if not streams_like.later(lambda: self._ufunc.at(target, index, values)):
+            self._ufunc.at(target, index, values)
 
 
 class Namespace:
@@ -135,6 +147,7 @@ class Module(Namespace):
         self.linalg = Namespace("cupy.linalg", np.linalg, NAMES["linalg"])
         self.lib = type("lib", (), {})()
         self.lib.stride_tricks = Namespace("stride_tricks", np.lib.stride_tricks, NAMES["stride_tricks"])
+        self.cuda = one_gpu()
 
     def __getattr__(self, name: str) -> Any:
         if name in NAMES["ufuncs"]:
@@ -147,6 +160,31 @@ class Module(Namespace):
         return super().__getattr__(name)
 
 
+def one_gpu() -> SimpleNamespace:
+    """The module `cupy.cuda`, as programs ask it what there is."""
+    properties = {"name": b"like CuPy", "major": 9, "minor": 0, "totalGlobalMem": 1 << 30, "multiProcessorCount": 1}
+    runtime = SimpleNamespace(
+        getDevice=lambda: 0, getDeviceCount=lambda: 1, getDeviceProperties=lambda index: properties
+    )
+    runtime.streamCaptureModeRelaxed = 2
+    return SimpleNamespace(runtime=runtime, Device=OneDevice, **streams_like.NAMES)
+
+
+class OneDevice:
+    def __init__(self, index: int | None = None) -> None:
+        self.id = 0
+
+    def use(self) -> None: ...
+
+    def synchronize(self) -> None:
+        streams_like.refuse("synchronize")
+
+    def __enter__(self) -> OneDevice:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+
 class Array:
     """The class `cupy.ndarray`, around a NumPy array."""
 
@@ -157,6 +195,8 @@ class Array:
         # As in CuPy, every view's base is one object: the array that owns the memory.
         self.base: Array | None = None
         if isinstance(host.base, np.ndarray):
+            if not host.flags.writeable and 0 not in host.strides and host.base.flags.writeable:
+                host.flags.writeable = True  # a diagonal; NumPy's alone cannot be written
             owner = OWNERS.get(id(host.base))
             self.base = Array(host.base) if owner is None else owner
         else:
@@ -167,19 +207,22 @@ class Array:
             return guarded(f"ndarray.{name}", getattr(self.host, name), NAMES["methods"][name])
         if name == "data":
             return SimpleNamespace(ptr=self.host.ctypes.data)
+        if name == "flags":  # nothing says that memory cannot be written
+            return SimpleNamespace(**{flag: getattr(self.host.flags, flag) for flag in NAMES["flags"]})
         if name in NAMES["attributes"]:
             value = getattr(self.host, name)
             return wrap(value) if isinstance(value, np.ndarray) else value
         raise AttributeError(f"cupy.ndarray has no {name!r}")
 
     def get(self) -> np.ndarray[Any, Any]:
+        streams_like.refuse("get")
         return self.host.copy()
 
     def item(self, *args: int) -> Any:
-        return self.host.item(*args)
+        return self.get().item(*args)
 
     def tolist(self) -> Any:
-        return self.host.tolist()
+        return self.get().tolist()
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise LikeCupyError("implicit conversion to a NumPy array; CuPy wants .get()")
@@ -202,11 +245,15 @@ class Array:
         if isinstance(found, np.generic):  # CuPy returns a 0-d view
             keys = key if isinstance(key, tuple) else (key,)
             found = self.host[(*keys, ...)] if ... not in keys else np.asarray(found)
+        elif streams_like.capturing() is not None:
+            found = streams_like.noted(operator.getitem, (self.host, key), {}, writes=False)
         return Array(found)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         is_number = isinstance(value, np.ndarray) and not value.ndim  # CuPy takes these here, and only here
-        self.host[indices(key)] = value if is_number else unwrap(value)
+        key, value = indices(key), value if is_number else unwrap(value)
+        if not streams_like.later(lambda: operator.setitem(self.host, key, value)):
+            self.host[key] = value
 
     def __len__(self) -> int:
         return len(self.host)
@@ -215,16 +262,16 @@ class Array:
         return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
-        return bool(self.host)
+        return bool(self.get())
 
     def __int__(self) -> int:
-        return int(self.host)
+        return int(self.get())
 
     def __float__(self) -> float:
-        return float(self.host)
+        return float(self.get())
 
     def __index__(self) -> int:
-        return operator.index(self.host)
+        return operator.index(self.get())
 
     def __repr__(self) -> str:
         return f"like_cupy.{self.host!r}"
@@ -262,8 +309,10 @@ def in_place(name: str) -> Callable[[Array, Any], Array]:
     function = getattr(np.ndarray, name)
 
     def call(self: Array, other: Any) -> Array:
+        other = unwrap(other)
         with np.errstate(all="ignore"):
-            function(self.host, unwrap(other))
+            if not streams_like.later(lambda: function(self.host, other)):
+                function(self.host, other)
         return self
 
     return call
@@ -286,7 +335,11 @@ class Backend:
         self.kernels: dict[Any, Any] = {}
 
     compile_kernel = staticmethod(cuda_emulator.compile_kernel)
-    gemm = staticmethod(blas_like.gemm)
+
+    @staticmethod
+    def gemm(*args: Any) -> None:
+        if not streams_like.later(lambda: blas_like.gemm(*args)):
+            blas_like.gemm(*args)
 
     def compute_capability(self) -> tuple[int, int]:
         return 9, 0  # what tests.support.nvrtc compiles for
@@ -298,18 +351,19 @@ class Backend:
         return device("cuda", 0)
 
     def from_host(self, array: np.ndarray[Any, Any], target: device) -> Array:
+        streams_like.refuse("a copy from the host")
         return Array(array.copy())
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         return array.get()
 
     def transfer(self, array: Array, target: device) -> Array:
-        return Array(array.host.copy())
+        return MODULE.array(array)
 
 
 def register() -> Backend:
     """Let this be the device `cuda` of the process."""
     backend = Backend()
     register_backend(backend)
-    importlib.import_module("tallow_cuda.bindings")  # what tallow_cuda.register would have been asked for
+    tallow_cuda.register_kernels(backend)
     return backend

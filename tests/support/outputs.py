@@ -14,7 +14,7 @@ import tallow as tl
 def outputs_of(model: Any, inputs: Mapping[str, npt.NDArray[np.int64]]) -> list[npt.NDArray[np.float32]]:
     """All that a model makes of the inputs, in float32."""
     with tl.no_grad():
-        outputs = model(*(tl.from_numpy(array) for array in inputs.values()))
+        outputs = model(*(tl.as_tensor(array) for array in inputs.values()))
     outputs = [outputs] if isinstance(outputs, tl.Tensor) else outputs
     return [output.float().numpy() for output in outputs]
 

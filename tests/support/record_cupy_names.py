@@ -57,6 +57,7 @@ record = {
     "stride_tricks": functions(cupy.lib.stride_tricks),
     "constants": sorted(name for name, value in public(cupy).items() if isinstance(value, float | type | None)),
     "methods": functions(cupy.ndarray),
+    "flags": sorted(public(cupy._core.flags.Flags)),
     "attributes": sorted(name for name, value in public(cupy.ndarray).items() if not callable(value)),
 }
 Path(__file__).with_name("cupy_names.json").write_text(json.dumps(record, indent=1) + "\n")

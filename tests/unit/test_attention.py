@@ -50,6 +50,7 @@ def test_blocks_change_nothing(
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.cpu("memory that NumPy asks for")
 def test_scores_are_never_there_at_once() -> None:
     length, heads = 2048, 4
     q, k, v = (

@@ -8,6 +8,7 @@ import pytest
 import tallow as tl
 
 
+@pytest.mark.cpu("shares memory with NumPy")
 def test_from_numpy_and_as_tensor_share_memory_and_tensor_copies() -> None:
     array = np.zeros(3, np.float32)
     shared, also_shared, copied = tl.from_numpy(array), tl.as_tensor(array), tl.tensor(array)
@@ -17,6 +18,7 @@ def test_from_numpy_and_as_tensor_share_memory_and_tensor_copies() -> None:
     assert array[1] == 2
 
 
+@pytest.mark.cpu("shares memory with NumPy")
 def test_asarray_copies_when_told_and_refuses_when_told_not_to() -> None:
     array = np.zeros(3, np.float32)
     assert not np.shares_memory(tl.asarray(array, copy=True).numpy(), array)

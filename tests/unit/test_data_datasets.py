@@ -391,6 +391,7 @@ def test_what_has_no_place_in_a_batch_is_refused() -> None:
         default_collate([tl.ones(2), tl.ones(3)])
 
 
+@pytest.mark.cpu("shares memory with NumPy")
 def test_convert_makes_tensors_of_arrays_alone() -> None:
     array = np.arange(3)
     converted = default_convert({"a": array, "b": [np.float32(1), "x"], "c": (array, None), "d": 7})

@@ -36,7 +36,7 @@ def test_extension_picks_the_format_and_content_tells_it(extension: str, tmp_pat
         assert [loaded[name].dtype for name in TENSORS] == [tl.float32, tl.int64]
     for options in ({"weights_only": False}, {"mmap": True}, {"mmap": False}, {"map_location": "cpu"}):
         assert lists(tl.load(renamed, **options)) == lists(TENSORS)
-    for options in ({"map_location": "meta"}, {"device": "meta"}, {"map_location": {"cpu": "meta"}}):
+    for options in ({"map_location": "meta"}, {"device": "meta"}, {"map_location": {"cpu": "meta", "cuda:0": "meta"}}):
         assert {str(t.device) for t in tl.load(renamed, **options).values()} == {"meta"}
 
 

@@ -16,7 +16,7 @@ RNG = np.random.default_rng(3)
 
 
 def matrix(*shape: int) -> tl.Tensor:
-    return tl.from_numpy(RNG.standard_normal(shape))
+    return tl.as_tensor(RNG.standard_normal(shape))
 
 
 def close(a: Any, b: Any) -> None:
@@ -125,5 +125,5 @@ def equations(draw: st.DrawFn) -> tuple[str, list[tuple[int, ...]]]:
 def test_einsum_is_numpys(drawn: tuple[str, list[tuple[int, ...]]]) -> None:
     equation, shapes = drawn
     arrays = [np.arange(np.prod(shape), dtype=np.float64).reshape(shape) - 3 for shape in shapes]
-    ours = tl.einsum(equation, *map(tl.from_numpy, arrays))
+    ours = tl.einsum(equation, *map(tl.as_tensor, arrays))
     np.testing.assert_allclose(ours.numpy(), np.einsum(equation, *arrays), atol=1e-9)

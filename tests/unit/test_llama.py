@@ -117,7 +117,7 @@ def test_cached_and_uncached_logits_agree(changes: dict[str, Any]) -> None:
     model = make(**changes)
     for parameter in model.parameters():
         if parameter.ndim == 1:  # norms start at one and biases at zero: make them count
-            parameter.array[...] += np.random.default_rng(1).standard_normal(parameter.shape) / 4
+            parameter.data += tl.tensor(np.random.default_rng(1).standard_normal(parameter.shape) / 4, dtype=tl.float32)
     whole = logits(model, [TOKENS])[0]
     np.testing.assert_allclose(one_by_one(model, TOKENS), whole, atol=ATOL)
     in_parts = model.new_cache()
@@ -159,6 +159,7 @@ def test_batch_with_a_cache() -> None:
     np.testing.assert_allclose(np.concatenate([first.numpy(), second.numpy()], axis=1), whole, atol=ATOL)
 
 
+@pytest.mark.cpu("its fused decoder")
 def test_decoder_is_used_exactly_where_it_computes_the_same() -> None:
     def decodes(model: Llama) -> bool:
         return model.new_cache().decoder is not None
@@ -221,6 +222,7 @@ def test_cache_is_not_part_of_a_graph() -> None:
         model(tl.tensor([[1]]), model.new_cache())
 
 
+@pytest.mark.cpu("elsewhere, looking at tokens would wait for the device")
 @pytest.mark.parametrize("token", [-1, 29])
 def test_tokens_outside_the_vocabulary_are_refused(token: int) -> None:
     model = make()
@@ -253,8 +255,8 @@ def test_rotary_turns_by_position_times_frequency() -> None:
 def test_both_layouts_of_pairs_are_permutations_of_each_other() -> None:
     x = np.random.default_rng(0).standard_normal((1, 2, 5, 8)).astype(np.float32)
     order = [0, 2, 4, 6, 1, 3, 5, 7]
-    neighbours = RotaryEmbedding(8, interleaved=True)(tl.from_numpy(x)).numpy()
-    halves = RotaryEmbedding(8)(tl.from_numpy(np.ascontiguousarray(x[..., order]))).numpy()
+    neighbours = RotaryEmbedding(8, interleaved=True)(tl.as_tensor(x)).numpy()
+    halves = RotaryEmbedding(8)(tl.as_tensor(np.ascontiguousarray(x[..., order]))).numpy()
     # a kernel may fuse the multiplications and additions of one and not of the other
     np.testing.assert_allclose(neighbours[..., order], halves, rtol=0, atol=1e-6)
 
@@ -450,6 +452,7 @@ def test_damaged_folders_are_refused(tmp_path: Path, damage: Any, says: str) -> 
     assert says in str(caught.value)
 
 
+@pytest.mark.cpu("memory is the file's")
 def test_loading_maps_the_file(tmp_path: Path) -> None:
     """The parameters lie in the mapping itself; writing to them leaves the file alone."""
     save_pretrained(tmp_path, make())
@@ -466,6 +469,7 @@ def test_loading_maps_the_file(tmp_path: Path) -> None:
     assert (tmp_path / "model.safetensors").read_bytes() == before
 
 
+@pytest.mark.cpu("memory is the file's")
 def test_checkpoint_in_memory_is_viewed(data_dir: Path) -> None:
     buffer = np.fromfile(data_dir / "stories260K.bin", dtype=np.uint8)
     model = Llama.from_llama2c(buffer)

@@ -240,7 +240,7 @@ def test_values_are_set_by_name_all_or_none() -> None:
 
 
 def test_prefixes_lead_to_names() -> None:
-    vb = VarBuilder.from_tensors({"a.1.w": tl.ones(1)}, dtype=tl.float64)
+    vb = VarBuilder.from_tensors({"a.1.w": tl.ones(1)}, dtype=tl.float64, device="cpu")
     deep = vb.pp("a").push_prefix(1)
     assert (vb.prefix(), deep.prefix(), deep.root().prefix()) == ("", "a.1", "")
     assert deep.set_prefix("x.y").prefix() == "x.y"
@@ -300,6 +300,7 @@ def test_shards_are_read_by_name_by_index_and_by_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.native
+@pytest.mark.cpu("memory is the file's")
 def test_a_file_is_mapped_not_read(tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
     safetensors.save({"weight": tl.ones(2, 2)}, path)

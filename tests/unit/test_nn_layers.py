@@ -235,7 +235,7 @@ def test_batch_norm_without_momentum_keeps_the_mean_of_all_batches() -> None:
     layer = nn.BatchNorm1d(2, momentum=None)
     batches = np.random.default_rng(0).standard_normal((3, 10, 2)).astype(np.float32)
     for batch in batches:
-        layer(tl.from_numpy(batch))
+        layer(tl.tensor(batch))
     np.testing.assert_allclose(layer.running_mean.numpy(), batches.mean(axis=(0, 1)), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(layer.running_var.numpy(), batches.var(axis=1, ddof=1).mean(axis=0), rtol=1e-5)
     assert layer.num_batches_tracked.item() == 3
@@ -291,7 +291,7 @@ def test_packed_sequence_converts() -> None:
     packed = nn.utils.rnn.pack_sequence([tl.ones(1, 2), tl.ones(3, 2)], enforce_sorted=False)
     double = packed.to(tl.float64)
     assert double.data.dtype == tl.float64
-    assert not double.is_cuda
+    assert double.is_cuda == double.data.is_cuda
     assert double.cpu().sorted_indices.tolist() == [1, 0]
 
 

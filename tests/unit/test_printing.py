@@ -15,11 +15,13 @@ def usual_options() -> Iterator[None]:
     tl.set_printoptions(profile="default")
 
 
+@pytest.mark.cpu("elsewhere the device is printed too")
 def test_precision() -> None:
     tl.set_printoptions(precision=2)
     assert repr(tl.tensor([1.12345])) == "tensor([1.12])"
 
 
+@pytest.mark.cpu("elsewhere the device is printed too")
 def test_threshold_and_profile() -> None:
     tl.set_printoptions(threshold=5)
     assert repr(tl.arange(10)) == "tensor([0, 1, 2,  ..., 7, 8, 9])"
@@ -28,6 +30,7 @@ def test_threshold_and_profile() -> None:
     assert repr(tl.arange(10)) == "tensor([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])"
 
 
+@pytest.mark.cpu("elsewhere the device is printed too")
 def test_documented_examples() -> None:
     assert repr(tl.tensor([[0.1, 1.2], [2.2, 3.1], [4.9, 5.2]])) == (
         "tensor([[0.1000, 1.2000],\n        [2.2000, 3.1000],\n        [4.9000, 5.2000]])"

@@ -71,6 +71,7 @@ def test_settings_are_checked_and_kept() -> None:
         tl.set_default_tensor_type(tl.LongTensor)
 
 
+@pytest.mark.cpu("the default device is what it is about")
 def test_new_tensors_go_to_the_default_device() -> None:
     with tl.device("meta"):
         assert tl.get_default_device() == tl.device("meta")
@@ -129,6 +130,7 @@ def test_data_parallel_on_one_device() -> None:
         tl.nn.DataParallel(layer, device_ids=[0, 1])
 
 
+@pytest.mark.cpu("there is a GPU")
 def test_cuda_without_a_gpu() -> None:
     if tl.cuda.is_available():
         pytest.skip("there is a GPU")
@@ -152,6 +154,7 @@ def test_random_numbers_go_their_own_way_in_a_fork() -> None:
     assert tl.rand(2).tolist() == first
 
 
+@pytest.mark.cpu("asks whether it is there")
 def test_kinds_of_tensors_that_are_not_there() -> None:
     x: Any = tl.ones(2)
     assert x.is_cpu
@@ -187,6 +190,7 @@ def test_batch_norm_of_one_process_is_that_of_all() -> None:
     assert int(converted[1][0].num_batches_tracked) == 2
 
 
+@pytest.mark.cpu("apply_ is for tensors there, as in PyTorch")
 def test_tensors_made_after_another_and_changed_by_a_function() -> None:
     x = tl.tensor([[1.0, 2.0]], dtype=tl.float64)
     assert x.new(2, 3).shape == (2, 3)

@@ -64,6 +64,7 @@ def test_sums_of_small_integers_do_not_wrap_around() -> None:
     assert x.cumsum(0)[-1].item() == 10_000
 
 
+@pytest.mark.cpu("elsewhere the device is printed too")
 def test_results_have_names_and_survive_pickling() -> None:
     found = tl.tensor([[1.0, 3.0], [2.0, 0.0]]).max(dim=1)
     assert isinstance(found, return_types.max)
@@ -106,6 +107,7 @@ def test_addmm_ignores_its_input_for_beta_zero() -> None:
     assert tl.addmm(tl.full((2, 2), NAN), tl.eye(2), tl.eye(2), beta=0).tolist() == [[1, 0], [0, 1]]
 
 
+@pytest.mark.cpu("its kernel is NumPy's")
 def test_matmul_goes_through_the_kernel_table() -> None:
     seen = []
 
@@ -159,7 +161,7 @@ def test_searchsorted_in_rows_is_numpy_in_each(rows: list[list[int]], right: boo
     width = min(map(len, rows))
     sequences = np.sort(np.array([row[:width] for row in rows]), axis=1)
     wanted = np.array([row[-width:] for row in rows])
-    found = tl.searchsorted(tl.from_numpy(sequences), tl.from_numpy(wanted), right=right)
+    found = tl.searchsorted(tl.as_tensor(sequences), tl.as_tensor(wanted), right=right)
     side: Any = "right" if right else "left"
     assert found.tolist() == [np.searchsorted(s, v, side).tolist() for s, v in zip(sequences, wanted, strict=True)]
 
@@ -175,4 +177,4 @@ def test_quantiles_are_numpys(values: list[int], q: float) -> None:
     x = np.array(values, np.float64)
     for how in ("linear", "lower", "higher", "midpoint"):
         expected = np.quantile(x, q, method=how)
-        np.testing.assert_allclose(tl.from_numpy(x).quantile(q, interpolation=how).item(), expected, atol=1e-9)
+        np.testing.assert_allclose(tl.as_tensor(x).quantile(q, interpolation=how).item(), expected, atol=1e-9)

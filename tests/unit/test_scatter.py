@@ -94,6 +94,7 @@ def test_index_put_adds_sixteen_bit_floats_in_float32() -> None:
     assert total.item() == 1000  # in bfloat16 the sum would stop at 256
 
 
+@pytest.mark.cpu("elsewhere, looking at places would wait for the device")
 def test_take_along_dim_refuses_what_is_out_of_range() -> None:
     with pytest.raises(tl.errors.TallowError, match="index 5 is out of bounds for dimension 0 with size 3"):
         tl.take_along_dim(tl.zeros(3, 2), tl.tensor([[5]]), 0)

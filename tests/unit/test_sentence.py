@@ -31,12 +31,12 @@ EXPECTED = {
 
 @pytest.mark.parametrize("mode", POOLINGS)
 def test_pooling(mode: str) -> None:
-    pooled = Pooling(mode)(tl.from_numpy(X), tl.from_numpy(MASK))
+    pooled = Pooling(mode)(tl.as_tensor(X), tl.as_tensor(MASK))
     np.testing.assert_allclose(pooled.numpy(), EXPECTED[mode], rtol=1e-6)
 
 
 def test_vectors_of_several_poolings_are_joined() -> None:
-    pooled = Pooling("cls", "max")(tl.from_numpy(X), tl.from_numpy(MASK))
+    pooled = Pooling("cls", "max")(tl.as_tensor(X), tl.as_tensor(MASK))
     np.testing.assert_allclose(pooled.numpy(), np.concatenate([EXPECTED["cls"], EXPECTED["max"]], 1))
 
 
@@ -144,7 +144,7 @@ def dense_folder(folder: Path, **entries: Any) -> Path:
 
 
 def test_dense(tmp_path: Path) -> None:
-    dense = Dense.from_pretrained(dense_folder(tmp_path))
+    dense = Dense.from_pretrained(dense_folder(tmp_path)).to(tl.get_default_device())
     np.testing.assert_allclose(dense(tl.tensor([[1.0, -1]])).detach().numpy(), [np.tanh([-0.5, -1, 2])], rtol=1e-6)
 
 

@@ -81,6 +81,7 @@ def test_subclasses_survive_pickling_and_copying() -> None:
     assert type(x + 1) is tl.Tensor
 
 
+@pytest.mark.cpu("shares memory with NumPy")
 def test_numpy_shares_memory_both_ways() -> None:
     x = tl.zeros(3)
     array = x.numpy()
@@ -95,6 +96,7 @@ def test_numpy_shares_memory_both_ways() -> None:
         np.asarray(x, dtype=np.float64, copy=False)
 
 
+@pytest.mark.cpu("NumPy's functions take its tensors alone")
 def test_numpy_functions_take_tensors_and_operators_give_tensors() -> None:
     x = tl.tensor([1.0, 2.0])
     assert np.sum(x) == 3
@@ -119,6 +121,7 @@ def test_numpy_of_what_has_no_counterpart_is_refused() -> None:
     assert tl.ones(1, dtype=tl.bfloat16).requires_grad_().numpy(force=True).dtype == np.float32
 
 
+@pytest.mark.cpu("shares memory with NumPy")
 def test_dlpack_shares_memory_both_ways() -> None:
     x = tl.zeros(3)
     array = np.from_dlpack(x)
@@ -149,6 +152,7 @@ def test_iteration_length_and_membership() -> None:
             refused(tl.zeros(()))
 
 
+@pytest.mark.cpu("elsewhere the device is printed too")
 def test_numbers_from_tensors() -> None:
     assert int(tl.tensor(3.7)) == 3
     assert float(tl.tensor([2])) == 2.0

@@ -155,6 +155,7 @@ def test_steps_of_rows_that_part(way: str, model: Whisper, mel: tl.Tensor, monke
     assert bool(seen) == (way == "hooked")
 
 
+@pytest.mark.cpu("its fused decoder")
 def test_what_the_kernel_does_not_know_goes_through_the_layers(model: Whisper) -> None:
     assert is_plain(model)
     assert not is_plain(Whisper(replace(CONFIG, activation_function="relu")).eval())

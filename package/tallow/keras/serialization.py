@@ -84,7 +84,7 @@ def serialize_keras_object(obj: Any) -> Any:
     if isinstance(obj, np.generic):
         return obj.item()
     if isinstance(obj, np.ndarray | Tensor):
-        array = np.asarray(obj.detach() if isinstance(obj, Tensor) else obj)
+        array = obj.numpy(force=True) if isinstance(obj, Tensor) else np.asarray(obj)
         kind = "__numpy__" if isinstance(obj, np.ndarray) else "__tensor__"
         return {"class_name": kind, "config": {"value": array.tolist(), "dtype": str(array.dtype)}}
     if isinstance(obj, dtypes.dtype):

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import tallow as tl
+from tallow import devices
 from tallow.errors import ArgumentError, GraphError
 from tallow.keras.batches import (
     Batch,
@@ -246,21 +247,29 @@ class Trainer(Steps):
 
     def _prepare(self, first: Batch, training: bool = True) -> None:
         """Make what can be made only when the first batch is seen: weights, and the optimizer's state."""
+        self._model_device = self._find_device()
         build = getattr(self, "_ensure_built", None)
         if build is not None:
-            build(first[0])
-        self._model_device = next((param.device for param in self.parameters()), None)
+            build(self._moved(first[0]))
+            self._model_device = self._find_device()
         if training:
             self._build_optimizer()
 
     def _for_step(self, data: Batch) -> Any:
         """The batch as steps take it: without the parts that are not there, on the device of the model's parameters."""
+        return pack_x_y_sample_weight(*self._moved(data))
+
+    def _moved(self, data: Any) -> Any:
         device = self._model_device
 
         def moved(tensor: Tensor | None) -> Tensor | None:
             return tensor if tensor is None or device is None or tensor.device == device else tensor.to(device)
 
-        return pack_x_y_sample_weight(*map_structure(moved, data))
+        return map_structure(moved, data)
+
+    def _find_device(self) -> devices.device | None:
+        """Where the parameters are, or will be made; None leaves batches where they are."""
+        return next((param.device for param in self.parameters()), devices.default.device)
 
     def _callbacks(
         self, callbacks: Any, verbose: int | str, epochs: int, steps: int | None, with_history: bool = False

@@ -234,7 +234,7 @@ class SentenceEncoder:
             elif part == "Pooling":
                 pooling = Pooling.from_json(path / CONFIG)
             elif part == "Dense":
-                heads.append(Dense.from_pretrained(path, load).to(device, dtype=dtype).eval())
+                heads.append(Dense.from_pretrained(path, load).to(devices.chosen(device), dtype=dtype).eval())
             elif part == "Normalize":
                 heads.append(Normalize())
             else:

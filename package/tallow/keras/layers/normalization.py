@@ -312,8 +312,8 @@ class Normalization(Elementwise):
             self.count = self.add_weight((), "zeros", dtype="int32", trainable=False, name="count")
             return
         mean, variance = (np.broadcast_to(np.float32(value), shape).copy() for value in self.known)
-        self.mean = Buffer(tl.from_numpy(mean), persistent=False)
-        self.variance = Buffer(tl.from_numpy(variance), persistent=False)
+        self.mean = Buffer(tl.as_tensor(mean), persistent=False)
+        self.variance = Buffer(tl.as_tensor(variance), persistent=False)
 
     def adapt(self, data: Any) -> None:
         """Take the mean and the variance of an array."""

@@ -49,11 +49,15 @@ class Variable(Tensor):
 
     def assign_add(self, value: Any) -> Variable:
         with tl.no_grad():
-            return self.assign(self + value)
+            return self.assign(self + self._beside(value))
 
     def assign_sub(self, value: Any) -> Variable:
         with tl.no_grad():
-            return self.assign(self - value)
+            return self.assign(self - self._beside(value))
+
+    def _beside(self, value: Any) -> Any:
+        """An array as a tensor on the weight's device; what is none stays as it is."""
+        return tl.as_tensor(value, device=self.device) if isinstance(value, np.ndarray) else value
 
 
 class Weight(Variable, Parameter):

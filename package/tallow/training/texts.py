@@ -91,4 +91,4 @@ class Rows:
         return hashlib.sha256(self._tokens.tobytes()).hexdigest()[:16]
 
     def _draw(self, time: int) -> npt.NDArray[np.int64]:
-        return randperm(self._count, generator=Generator().manual_seed(self._seed + int(time))).numpy()
+        return randperm(self._count, device="cpu", generator=Generator().manual_seed(self._seed + int(time))).numpy()

@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 from support.card import Card, rounded
 
+import tallow as tl
 from tallow import dtypes, kernels
 from tallow.dtypes import dtype
+from tallow.nn import functional as F
+from tallow.nn.attention import merge_heads, split_heads
+from tallow_cuda.bindings import attention as bindings
 
 HALVES = [dtypes.float16, dtypes.bfloat16]
 ERROR = {dtypes.float32: 2e-6, dtypes.float16: 2e-3, dtypes.bfloat16: 1.6e-2}  # of the largest element
@@ -61,7 +65,7 @@ def scores_of(case: Case, q: Any, k: Any, mask: Any) -> Any:
     return scores
 
 
-def expected(case: Case, q: Any, k: Any, v: Any, g: Any, mask: Any) -> tuple[Any, Any, Any, Any]:
+def expected(case: Case, q: Any, k: Any, v: Any, g: Any, mask: Any) -> tuple[Any, tuple[Any, Any, Any]]:
     """The output and the gradients of q, k and v, in float64; a query that sees no key has zeros."""
     groups = case.heads // case.kv_heads
     scores = scores_of(case, q, k, mask)
@@ -78,9 +82,8 @@ def expected(case: Case, q: Any, k: Any, v: Any, g: Any, mask: Any) -> tuple[Any
     def shared(x: Any) -> Any:
         return x.reshape(case.batch, case.kv_heads, groups, *x.shape[2:]).sum(2)
 
-    return (
-        weights @ values, d_scores @ keys, shared(d_scores.swapaxes(-1, -2) @ q), shared(weights.swapaxes(-1, -2) @ g)
-    )  # fmt: skip
+    d_k, d_v = d_scores.swapaxes(-1, -2) @ q, weights.swapaxes(-1, -2) @ g
+    return weights @ values, (d_scores @ keys, shared(d_k), shared(d_v))
 
 
 def heads_last(card: Card, x: Any, to: dtype) -> Any:
@@ -94,12 +97,12 @@ def check(found: Any, wanted: Any, to: dtype) -> None:
 
 CASES = {
     "one key": (Case(queries=1), dtypes.float16),
-    "many tiles": (Case(batch=2, heads=2, kv_heads=2, queries=131, keys=150, value_width=40), dtypes.bfloat16),
+    "many tiles": (Case(batch=2, heads=2, kv_heads=2, queries=131, keys=150, value_width=40), dtypes.float16),
     "causal, more keys": (Case(heads=2, kv_heads=1, queries=70, keys=140, width=24, is_causal=True), dtypes.float16),
     "causal, fewer keys": (Case(heads=4, kv_heads=2, queries=140, keys=50, is_causal=True), dtypes.float16),
     "wide": (Case(queries=70, keys=75, width=128, value_width=104, is_causal=True, scale=0.1), dtypes.bfloat16),
     "padding": (Case(batch=2, heads=2, kv_heads=2, queries=3, keys=90, mask=(2, 1, 1, 90)), dtypes.float16),
-    "bias, wide": (Case(heads=2, kv_heads=1, queries=67, keys=66, width=80, mask=(2, 67, 66)), dtypes.float16),
+    "bias": (Case(heads=2, kv_heads=1, queries=67, keys=66, width=56, mask=(2, 67, 66)), dtypes.float16),
     "against the score": (Case(queries=5, keys=20, scale=-0.5), dtypes.float16),
 }
 
@@ -112,25 +115,102 @@ def test_attention_and_its_gradients(card: Card, name: str) -> None:
     settings = (case.scale, case.is_causal, case.heads // case.kv_heads)
     x, y, z = (heads_last(card, array, to) for array in (q, k, v))
     bias = None if mask is None else card.put(mask, dtypes.float32)
-    out, (kept, stats) = kernels_of(card, "attention", x, y, z, bias, *settings)
-    assert kept is out
-    wanted = expected(case, q, k, v, g, None if mask is None else card.get(bias))
-    check(card.get(out), wanted[0], to)
+    value, wanted = expected(case, q, k, v, g, None if mask is None else card.get(bias))
+    out, stats = forward(card, x, y, z, bias, *settings)
+    check(card.get(out), value, to)
 
-    gradients = card.run("attention_backward", card.put(g), x, y, z, bias, (out, stats), *settings)
-    for found, of in zip(gradients, wanted[1:], strict=True):
-        assert found.dtype == np.float32
+    of_g = to if name == "wide" else dtypes.float32
+    gradients = card.run("attention_backward", card.put(g, of_g), x, y, z, bias, (out, stats), *settings)
+    for found, of in zip(gradients, wanted, strict=True):
+        assert found.dtype == of_g.storage
         check(card.get(found), of, to)
 
 
-def kernels_of(card: Card, *call: Any) -> Any:
-    """The result of a call whose parts are nested, after its check."""
-    results: list[Any] = []
+def forward(card: Card, *call: Any) -> tuple[Any, Any]:
+    """The output, and the numbers that are kept for backward beside it."""
 
-    def flat(name: str, *args: Any) -> Any:
-        results.append(kernels.run(name, *args))
-        value, (same, stats) = results[-1]
-        return value, same, stats
+    def flat(*args: Any) -> Any:
+        out, (kept, stats) = kernels.run("attention", *args)
+        assert kept is out
+        return out, stats
 
-    card.run(flat, *call)
-    return results[-1]
+    return card.run(flat, *call)
+
+
+def test_wide_heads_behind_a_mask_and_rows_off_alignment(card: Card) -> None:
+    case, to = Case(heads=2, kv_heads=1, queries=65, keys=70, width=80, value_width=128, mask=(70,)), dtypes.bfloat16
+    *arrays, _ = case._replace(mask=(1, 70)).arrays()
+    mask = rounded(np.random.default_rng(1).standard_normal(70), to)
+    q, k, v, g = (rounded(x, to) for x in arrays)
+    padded = card.put(np.concatenate([q[..., :3], q], -1), to)[..., 3:]  # rows that begin between multiples of 16 bytes
+    out, _ = forward(card, padded, card.put(k, to), card.put(v, to), card.put(mask, to), case.scale, False, 2)
+    check(card.get(out), expected(case, q, k, v, g, mask)[0], to)
+
+
+def test_a_program_gets_these_kernels(cuda: str) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (tl.tensor(rng.standard_normal((2, 70, 2 * 64)), dtype=tl.float16, device=cuda) for _ in range(3))
+    q.requires_grad_()
+    with kernels.require("cuda"):
+        y = merge_heads(F.scaled_dot_product_attention(*(split_heads(x, 2) for x in (q, k, v)), is_causal=True))
+        y.backward(tl.ones_like(y))
+    q, k, v = (x.detach().cpu().double().requires_grad_(x is q) for x in (q, k, v))
+    expected = merge_heads(F.scaled_dot_product_attention(*(split_heads(x, 2) for x in (q, k, v)), is_causal=True))
+    assert y.dtype == tl.float16
+    assert tl.allclose(y.cpu().double(), expected, rtol=0, atol=4e-3)
+    assert y._base is not None, "the heads were copied together"
+
+
+def test_float32_and_wide_heads_are_left_to_the_array_code(card: Card) -> None:
+    q = card.put(np.zeros((1, 1, 65, 8), np.float32))
+    wide = card.put(np.zeros((1, 1, 2, 136)), dtypes.float16)
+    assert not bindings.half_attention(q, q, q, None, 1.0, False, 1)
+    assert not bindings.half_attention(wide, wide, wide, None, 1.0, False, 1)
+
+
+def one_query(q: Any, k: Any, v: Any, scale: float) -> Any:
+    """softmax(q kᵀ · scale) v in float64."""
+    groups = q.shape[1] // k.shape[1]
+    scores = q @ np.repeat(k, groups, 1).swapaxes(-1, -2) * scale
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ np.repeat(v, groups, 1)
+
+
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "keys", "width", "of_query", "of_cache"),
+    [
+        (4, 2, 300, 48, dtypes.float32, dtypes.float32),  # in parts
+        (10, 1, 5, 24, dtypes.float32, dtypes.bfloat16),  # more heads than a block has
+        (2, 2, 140, 256, dtypes.float16, dtypes.float16),
+    ],
+)
+def test_one_query(
+    card: Card, heads: int, kv_heads: int, keys: int, width: int, of_query: dtype, of_cache: dtype
+) -> None:
+    rng = np.random.default_rng(keys)
+    q = rounded(rng.standard_normal((2, heads, 1, width)), of_query)
+    k, v = (rounded(rng.standard_normal((2, kv_heads, keys + 20, width)), of_cache) for _ in range(2))
+    views = (card.put(x, of_cache)[:, :, :keys] for x in (k, v))
+    y = card.run("attention_decode", card.put(q, of_query), *views, 0.2)
+    assert y.dtype == of_query.storage
+    check(card.get(y), one_query(q, k[:, :, :keys], v[:, :, :keys], 0.2), of_query)
+
+
+@pytest.mark.parametrize("position", [0, 130, 299])
+def test_one_query_up_to_a_position_on_the_card(card: Card, position: int) -> None:
+    rng = np.random.default_rng(position)
+    q, k, v = (rounded(rng.standard_normal((1, n, t, 48)), dtypes.float32) for n, t in ((4, 1), (2, 300), (2, 300)))
+    k[:, :, position + 1 :] = v[:, :, position + 1 :] = np.nan  # what nothing has been written to yet
+    y = card.run(bindings.attend_to_cache, *map(card.put, (q, k, v)), 0.2, card.put(np.array([position], np.int64)))
+    used = slice(position + 1)
+    check(card.get(y), one_query(q, k[:, :, used], v[:, :, used], 0.2), dtypes.float32)
+
+
+def test_scores_that_are_infinite_or_not_numbers(card: Card) -> None:
+    q, k, v = (np.ones((1, 1, n, 64)) for n in (3, 70, 70))
+    q[0, 0, 1, 0] = np.nan
+    out, _ = forward(card, *(card.put(x, dtypes.float16) for x in (q, k, v)), None, 1.0, False, 1)
+    assert np.isnan(card.get(out)).any(-1)[0, 0].tolist() == [False, True, False]
+    q, k = q[:, :, 1:2], k[:, :, :4]
+    y = card.run("attention_decode", *map(card.put, (q, k, v[:, :, :4])), 1.0)
+    assert np.isnan(card.get(y)).all()

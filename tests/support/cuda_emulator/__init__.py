@@ -71,7 +71,8 @@ def _value(given: Any) -> np.ndarray[Any, Any]:
 
 
 def _library(source: str, name: str, options: tuple[str, ...]) -> ctypes.CDLL:
-    text = "\n".join([EMULATOR.read_text(), '#line 1 "kernel.cu"', source, ENTRY.replace("NAME", name)])
+    looped = source.replace("#pragma unroll\n", "\n")  # for registers, which a CPU has few of: it halves compiling
+    text = "\n".join([EMULATOR.read_text(), '#line 1 "kernel.cu"', looped, ENTRY.replace("NAME", name)])
     key = hashlib.sha256("\0".join([text, *options, *FLAGS]).encode()).hexdigest()[:32]
     folder = places.cache_dir() / "emulated"
     target = folder / f"{key}.so"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -38,9 +39,20 @@ def train(tmp_path: Path) -> Train:
     return run  # type: ignore[return-value]
 
 
-def test_two_processes_and_then_four_do_what_one_does(train: Train, options: list[str], tmp_path: Path) -> None:
-    options += [str(tmp_path / "one"), "--eval", options[1]]
+def loss_of_eval(said: str) -> float:
+    found = re.search(r"loss of --eval (\S+),", said)
+    assert found, said
+    return float(found[1])
+
+
+def test_two_processes_and_then_four_do_what_one_does(
+    train: Train, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held_out = tmp_path / "held out.txt"
+    held_out.write_text("Two rows, so that not each rank has one.", encoding="utf-8")
+    options += [str(tmp_path / "one"), "--eval", str(held_out)]
     assert main(options) == 0
+    evaluated = loss_of_eval(capsys.readouterr().err)
     options += ["--out", str(tmp_path / "several"), "--accumulate", "2"]
     done, said = train(2, "Ctrl-C", 3, *options)
     assert done.returncode == 130, (done, said)
@@ -49,6 +61,7 @@ def test_two_processes_and_then_four_do_what_one_does(train: Train, options: lis
     assert done.returncode == 0, (done, said)
     assert "in 4 processes; from step 4\n" in said[0]
     assert said[1:] == [""] * 3
+    assert loss_of_eval(said[0]) == pytest.approx(evaluated, abs=1e-3)
     one, several = (tl.load(tmp_path / name / "model.safetensors") for name in ("one", "several"))
     assert one.keys() == several.keys()
     for name in one:

@@ -45,6 +45,7 @@ CONTEXT = 256
 LEARNING_RATES = {True: 1e-3, False: 5e-5}  # of a new model, and of one that has learnt
 INNER_MULTIPLE = 16
 
+whole = number(int, "0 or more", lambda n: n >= 0)
 positive = number(int, "1 or more", lambda n: n >= 1)
 not_negative = number(float, "0 or more", lambda x: 0 <= x < math.inf)
 
@@ -111,7 +112,7 @@ def _add_training_options(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--warmup",
-        type=number(int, "0 or more", lambda n: n >= 0),
+        type=whole,
         metavar="N",
         help="steps in which it rises (default: a tenth, at most 100)",
     )
@@ -131,7 +132,7 @@ def _add_training_options(group: argparse._ArgumentGroup) -> None:
         default=dtypes.float32.name,
         help="multiply matrices in this; weights are float32 (default: %(default)s)",
     )
-    group.add_argument("--seed", type=int, default=1, metavar="N", help="default: %(default)s")
+    group.add_argument("--seed", type=whole, default=1, metavar="N", help="default: %(default)s")
 
 
 def _add_running_options(group: argparse._ArgumentGroup) -> None:

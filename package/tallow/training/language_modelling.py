@@ -68,6 +68,8 @@ class LanguageModelTraining(Training):
              process has other settings than rank 0
     """
 
+    model: CausalLM
+
     def __init__(
         self,
         settings: LanguageModelSettings,

@@ -63,7 +63,7 @@ class Processes:
     def sum(self, values: list[float]) -> list[float]:
         if self.size == 1:
             return values
-        numbers = np.array(values)
+        numbers = np.array(values, np.float64)
         all_reduce(wrap(numbers), ReduceOp.SUM)
         return numbers.tolist()
 

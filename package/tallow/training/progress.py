@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -63,53 +63,56 @@ def follow(
 
     Raises:  as `Training.run`
     """
-    with interruption() as stop:
-        steps = training.run(stop)
+    with interruption() as stop, ExitStack() as shown:
         if quiet:
-            for _ in steps:
-                pass
+            view: _Lines | _Bar | None = None
         elif sys.stderr.isatty() and find_spec("tqdm") is not None:
-            _show_bar(training, steps, describe, names)
+            view = _Bar(training, tokens, shown)
         else:
-            _show_lines(training, steps, describe, names, every, tokens)
+            view = _Lines(training, tokens, every)
+        reported = len(training.curve)
+        for losses in training.run(stop):
+            if view is not None:
+                view.step([f"{name} {loss:.4f}" for name, loss in zip(names, losses, strict=True)])
+                for row in training.curve[reported:]:
+                    view.say(describe(row))
+                reported = len(training.curve)
     return training.step == training.settings.steps
 
 
-def _show_bar(
-    training: Training,
-    steps: Iterator[tuple[float, ...]],
-    describe: Callable[[list[float]], str],
-    names: Sequence[str],
-) -> None:
-    reported = len(training.curve)
-    total = training.settings.steps
-    with progress_bar()(total=total, initial=training.step, unit="step", dynamic_ncols=True) as bar:
-        for losses in steps:
-            bar.update()
-            bar.set_postfix({name: f"{loss:.3f}" for name, loss in zip(names, losses, strict=True)}, refresh=False)
-            for row in training.curve[reported:]:
-                bar.write(describe(row), file=sys.stderr)
-            reported = len(training.curve)
+class _Lines:
+    """A line now and then."""
+
+    def __init__(self, training: Training, tokens: int, every: int) -> None:
+        self._training, self._tokens, self._every = training, tokens, every
+        self._since, self._last = time.perf_counter(), training.step
+
+    def step(self, losses: list[str]) -> None:
+        step, now = self._training.step, time.perf_counter()
+        if step % self._every:
+            return
+        rate = (step - self._last) / (now - self._since)
+        speed = f"{rate * self._tokens:.0f} tokens/s" if self._tokens else f"{rate:.2f} steps/s"
+        self.say(f"step {step}: " + ", ".join([*losses, speed]))
+        self._since, self._last = now, step
+
+    def say(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
 
 
-def _show_lines(
-    training: Training,
-    steps: Iterator[tuple[float, ...]],
-    describe: Callable[[list[float]], str],
-    names: Sequence[str],
-    every: int,
-    tokens: int,
-) -> None:
-    reported = len(training.curve)
-    since, last = time.perf_counter(), training.step
-    for losses in steps:
-        if training.step % every == 0:
-            now = time.perf_counter()
-            rate = (training.step - last) / (now - since)
-            speed = f"{rate * tokens:.0f} tokens/s" if tokens else f"{rate:.2f} steps/s"
-            said = ", ".join(f"{name} {loss:.4f}" for name, loss in zip(names, losses, strict=True))
-            print(f"step {training.step}: {said}, {speed}", file=sys.stderr, flush=True)
-            since, last = now, training.step
-        for row in training.curve[reported:]:
-            print(describe(row), file=sys.stderr, flush=True)
-        reported = len(training.curve)
+class _Bar:
+    """tqdm's; it is closed with what was `shown`."""
+
+    def __init__(self, training: Training, tokens: int, shown: ExitStack) -> None:
+        steps = training.settings.steps
+        bar = progress_bar()(total=steps, initial=training.step, unit="step", dynamic_ncols=True)
+        self._bar, self._tokens = shown.enter_context(bar), tokens
+
+    def step(self, losses: list[str]) -> None:
+        self._bar.update()
+        rate = self._bar.format_dict["rate"] or 0.0
+        speed = [f"{rate * self._tokens:.0f} tokens/s"] if self._tokens else []
+        self._bar.set_postfix_str(", ".join([*losses, *speed]), refresh=False)
+
+    def say(self, line: str) -> None:
+        self._bar.write(line, file=sys.stderr)

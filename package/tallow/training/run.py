@@ -68,10 +68,13 @@ class Training(ABC):
         scaler: of the losses in float16.
 
     Attributes:
+        model: what comes of the run; a subclass sets it.
         step: how many steps were taken.
         curve: (step, mean of each training loss since the row before, and what `validate` says) at intervals.
         seconds: time spent in steps and validation, over all sessions.
     """
+
+    model: Module
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ class DeviceError(TallowError, RuntimeError):
 
 
 class GraphError(TallowError, RuntimeError):
-    """Misuse of autograd: a freed graph, a stale saved value, a gradient that does not exist."""
+    """Misuse of autograd, a freed graph, a stale saved value, a gradient that does not exist; or of a CUDA graph."""
 
 
 class NumericError(TallowError, RuntimeError):

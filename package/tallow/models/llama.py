@@ -24,7 +24,7 @@ from tallow.dtypes import Array
 from tallow.errors import ArgumentError, DimensionError
 from tallow.io import llama2c
 from tallow.io.source import Source
-from tallow.kernels.decode_block import DecodeBlock
+from tallow.kernels.decode_block import DecodeBlock, Matrix
 from tallow.models.causal_lm import CacheShape, CausalLM, to_host
 from tallow.models.config import Config, end_ids, rope_entries
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
@@ -34,6 +34,7 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
+from tallow.nn.quantization import WeightOnlyLinear
 from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
 from tallow.nn.rotary import RotaryEmbedding
 from tallow.ops.silu_mul import silu_mul
@@ -491,8 +492,8 @@ class _DecodingGraph:
         return self._decoder.embedding[self._step[:1]]
 
 
-def _matrix(linear: Linear) -> Array:
-    return linear.weight.array
+def _matrix(linear: Linear | WeightOnlyLinear) -> Matrix:
+    return linear.matrix if isinstance(linear, WeightOnlyLinear) else linear.weight.array
 
 
 def _norm_weight(norm: RMSNorm) -> Array:
@@ -507,7 +508,7 @@ def _is_plain(model: Llama, cache: KVCache) -> bool:
     modules = [*model.model.modules(), *([] if model.lm_head is None else [model.lm_head])]
     if model.has_hooks() or any(type(module) not in PLAIN or module.has_hooks() for module in modules):
         return False
-    if any(module.bias is not None for module in modules if isinstance(module, Linear)):
+    if any(module.bias is not None for module in modules if isinstance(module, Linear | WeightOnlyLinear)):
         return False
     if any(window is not None and window < cache.capacity for window in model.windows):
         return False
@@ -519,4 +520,4 @@ def _is_plain(model: Llama, cache: KVCache) -> bool:
 
 
 PLAIN = {LlamaModel, LlamaDecoderLayer, LlamaAttention, LlamaMLP}
-PLAIN |= {ModuleList, Embedding, Linear, RMSNorm, RotaryEmbedding}
+PLAIN |= {ModuleList, Embedding, Linear, RMSNorm, RotaryEmbedding, WeightOnlyLinear}

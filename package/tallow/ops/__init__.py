@@ -60,6 +60,7 @@ from tallow.ops import (
     strided,
     trigonometry,
     unfold,
+    weight_only_linear,
 )
 from tallow.ops.table import OPS
 
@@ -124,4 +125,5 @@ __all__ = [
     "strided",
     "trigonometry",
     "unfold",
+    "weight_only_linear",
 ]

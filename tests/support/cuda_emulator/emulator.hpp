@@ -3,7 +3,7 @@
 // Every thread of a block is a fiber, and one of them runs at a time, until it waits for others. Blocks run one after the
 // other. So the order of threads is known, and can be turned round: a result that then differs shows a race. What a GPU
 // leaves to chance is made bad: shared memory holds NaN at the start of a block, bytes that are copied asynchronously
-// arrive when they are waited for and not before, and threads of one block that wait at different places end the program.
+// arrive when they are waited for and not before, and where threads of one block wait at different places, the launch fails.
 
 #pragma once
 
@@ -35,11 +35,7 @@ static dim3 gridDim, blockDim, blockIdx;
 namespace emulated {
 
 constexpr int WARP_SIZE = 32, MOST_THREADS = 1024, STACK = 1 << 16, WORDS = 16, GUARD = 64;
-
-inline void fail(const char* what) {
-    fprintf(stderr, "emulated CUDA: %s\n", what);
-    abort();
-}
+constexpr int MOST_SHARED = 227 << 10;  // bytes that a block can have on compute capability 9.0
 
 struct Copy {
     void* to;
@@ -74,6 +70,13 @@ static Barrier block_barrier, warp_barriers[MOST_THREADS / WARP_SIZE];
 static int any_of_block;
 static unsigned long progress;  // how often a barrier has opened or a fiber has ended
 static unsigned char* shared;
+static const char* failed;  // what ended the launch
+
+// Threads change places by jumps: swapcontext would ask the system for the mask of signals each time.
+[[noreturn]] inline void fail(const char* what) {
+    failed = what;
+    _longjmp(scheduler, 1);
+}
 
 inline int running(int from, int to) {
     int n = 0;
@@ -81,7 +84,6 @@ inline int running(int from, int to) {
     return n;
 }
 
-// Threads change places by jumps: swapcontext would ask the system for the mask of signals each time.
 inline void yield() {
     if (!_setjmp(current->place)) _longjmp(scheduler, 1);
 }
@@ -234,9 +236,13 @@ inline void run_block(bool backwards) {
             Fiber& fiber = fibers[backwards ? threads - 1 - i : i];
             if (fiber.done) continue;
             resume(fiber);
+            if (failed) return;
             if (fiber.done) left--;
         }
-        if (left > 0 && progress == before) fail("threads wait for others that never come");
+        if (left > 0 && progress == before) {
+            failed = "threads wait for others that never come";
+            return;
+        }
     }
 }
 
@@ -250,6 +256,7 @@ inline const char* launch(void (*kernel)(void**), const unsigned* grid, const un
     threads = block[0] * block[1] * block[2];
     if (threads < 1 || threads > MOST_THREADS) return "a block has from 1 to 1024 threads";
     if (block[2] > 64) return "a block is at most 64 deep";
+    if (shared_bytes > MOST_SHARED) return "a block cannot have so much shared memory";
     if (grid[0] < 1 || grid[1] < 1 || grid[2] < 1 || grid[1] > 65535 || grid[2] > 65535)
         return "a grid has from 1 to 65535 blocks in y and z";
     if (!fibers) {
@@ -260,17 +267,17 @@ inline const char* launch(void (*kernel)(void**), const unsigned* grid, const un
     entry_arguments = arguments;
     shared = (unsigned char*)aligned_alloc(128, ((size_t)shared_bytes + GUARD + 127) / 128 * 128);
     long blocks = (long)grid[0] * grid[1] * grid[2];
-    const char* wrong = 0;
-    for (long i = 0; i < blocks && !wrong; i++) {
+    failed = 0;
+    for (long i = 0; i < blocks && !failed; i++) {
         long b = backwards ? blocks - 1 - i : i;
         blockIdx = {(unsigned)(b % grid[0]), (unsigned)(b / grid[0] % grid[1]), (unsigned)(b / ((long)grid[0] * grid[1]))};
         memset(shared, 0xff, shared_bytes);  // NaN, in every float format
         memcpy(shared + shared_bytes, canary, GUARD);
         run_block(backwards);
-        if (memcmp(shared + shared_bytes, canary, GUARD)) wrong = "shared memory was written beyond its end";
+        if (memcmp(shared + shared_bytes, canary, GUARD)) failed = "shared memory was written beyond its end";
     }
     free(shared);
-    return wrong;
+    return failed;
 }
 
 }  // namespace emulated

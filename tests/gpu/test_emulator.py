@@ -1,0 +1,72 @@
+"""The emulator shows what a GPU leaves to chance: races, barriers that not all reach, copies that nobody waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support import cuda_emulator, cupy_like
+from support.card import backwards
+
+import tallow as tl
+
+HEADERS = '#include "memory.cuh"\n#include "reduce.cuh"\n'
+
+
+def kernel(body: str, block: int = 64, shared: int = 0) -> Callable[[], list[float]]:
+    """A kernel of one block, which writes into `y`, one float for each thread; called, it gives these."""
+    source = f'{HEADERS}extern "C" __global__ void test(const float* x, float* y) {{ int i = threadIdx.x; {body} }}'
+    run = cuda_emulator.compile_kernel(source, "test")
+
+    def launch() -> list[float]:
+        x, y = (cupy_like.Array(tl.arange(1024.0).numpy().copy()) for _ in range(2))
+        run((1,), (block,), (x, y), shared)
+        return y.host[:block].tolist()
+
+    return launch
+
+
+def both_ways(launch: Callable[[], Any]) -> tuple[Any, Any]:
+    forward = launch()
+    with backwards():
+        return forward, launch()
+
+
+def test_a_missing_barrier_shows_in_the_order_of_threads() -> None:
+    reverse = "__shared__ float s[64]; s[i] = x[i]; BARRIER y[i] = s[63 - i];"
+    right = both_ways(kernel(reverse.replace("BARRIER", "__syncthreads();")))
+    assert right[0] == right[1] == [float(63 - i) for i in range(64)]
+    wrong = both_ways(kernel(reverse.replace("BARRIER", "s[i] += 0.0f;").replace("s[i] = x[i]", "s[i] = x[i] + 1")))
+    assert wrong[0] != wrong[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "shared", "message"),
+    [
+        ("if (i < 7) __syncthreads(); else __syncwarp();", 0, "wait for others that never come"),
+        ("DYNAMIC_SHARED(s); s[16 + i] = 1;", 64, "written beyond its end"),
+        ("", 2**20, "cannot have so much shared memory"),
+        (
+            "DYNAMIC_SHARED(s); copy_async_16(s + 16 * i, x + 4 * i); copy_async_commit();",
+            1024,
+            "ends before its async",
+        ),
+        ("DYNAMIC_SHARED(s); copy_async_16(s + 16 * i, x + i);", 1024, "not aligned"),
+        ("y[i] = __shfl_sync(0xffffffffu, x[i], 31);", 0, "a lane that is not there"),
+    ],
+)
+def test_what_is_wrong_is_told_and_the_next_launch_is_right(body: str, shared: int, message: str) -> None:
+    block = 40 if "__shfl" in body else 64
+    launch = kernel(body, block, shared)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=f"test: .*{message}"):
+            launch()
+    assert kernel("y[i] = block_reduce<Add>(x[i]);")() == [2016.0] * 64
+
+
+def test_shared_memory_is_not_zero_and_copies_arrive_late() -> None:
+    late = "DYNAMIC_SHARED(s); float* f = (float*)s; copy_async_16(f + 4 * i, x + 4 * i); copy_async_commit(); y[i] = f[i];"
+    assert all(y != y for y in kernel(late + "copy_async_wait<0>();", 64, 1024)())
+    waited = late.replace("y[i] = f[i];", "copy_async_wait<0>(); __syncthreads(); y[i] = f[i];")
+    assert kernel(waited, 64, 1024)() == [float(i) for i in range(64)]

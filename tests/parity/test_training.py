@@ -12,10 +12,12 @@ import transformers
 
 import tallow as tl
 from tallow.cli import main
+from tallow.models import AutoModel
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.training import LanguageModelSettings, LanguageModelTraining, learning_rate_factor
 from tallow.training.processes import Processes
 from tallow.training.texts import Rows
+from tallow.training.vocabulary import write_bytes
 
 STEPS = 6
 SIZES: dict[str, Any] = {
@@ -79,3 +81,24 @@ def test_transformers_reads_the_folder(vocabulary: list[str], tmp_path: Path) ->
     with torch.no_grad(), tl.no_grad():
         expected = reference(torch.tensor([ids[:16]])).logits.numpy()
         np.testing.assert_allclose(model(tl.tensor([ids[:16]])).numpy(), expected, atol=1e-5)
+
+
+def test_a_model_of_transformers_goes_on(tmp_path: Path) -> None:
+    """Its folder comes back with other weights, and everything else that was in it."""
+    (tmp_path / "text.txt").write_text("The sky is blue. " * 20, encoding="utf-8")
+    given, out = tmp_path / "given", tmp_path / "out"
+    config = transformers.GPT2Config(
+        vocab_size=257, n_positions=32, n_embd=8, n_layer=1, n_head=2, bos_token_id=256, eos_token_id=256
+    )
+    transformers.GPT2LMHeadModel(config).half().save_pretrained(given)
+    write_bytes(given)
+    options = ["--model", str(given), "--steps", "2", "--batch-size", "2", "--learning-rate", "0.1"]
+    assert main(["train", str(tmp_path / "text.txt"), "--out", str(out), *options]) == 0
+    assert (out / "tokenizer.json").read_bytes() == (given / "tokenizer.json").read_bytes()
+    tokens = [[*b"The sky is blue."]]
+    before, after = (transformers.AutoModelForCausalLM.from_pretrained(folder).float() for folder in (given, out))
+    assert {each.dtype for each in after.parameters()} == {torch.float32}
+    with torch.no_grad(), tl.no_grad():
+        expected = after(torch.tensor(tokens)).logits.numpy()
+        np.testing.assert_allclose(AutoModel.from_pretrained(out)(tl.tensor(tokens)).numpy(), expected, atol=1e-5)
+        assert np.abs(expected - before(torch.tensor(tokens)).logits.numpy()).max() > 0.01

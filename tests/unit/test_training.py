@@ -13,6 +13,8 @@ import pytest
 
 import tallow as tl
 from tallow.errors import ArgumentError, DatasetError, NumericError
+from tallow.models.causal_lm import CausalLM
+from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.training import LanguageModelSettings, LanguageModelTraining, Settings, Training, learning_rate_factor
 from tallow.training.processes import Processes
@@ -138,7 +140,7 @@ def test_other_settings_are_named(tmp_path: Path) -> None:
 ROWS = Rows(np.random.default_rng(0).integers(0, 11, 200).astype(np.int32), context=6)
 
 
-def language_model(tmp_path: Path, **options: Any) -> LanguageModelTraining:
+def llama() -> CausalLM:
     config = LlamaConfig(
         vocab_size=11,
         hidden_size=8,
@@ -149,13 +151,36 @@ def language_model(tmp_path: Path, **options: Any) -> LanguageModelTraining:
         max_position_embeddings=6,
     )
     tl.manual_seed(0)
+    return Llama(config)
+
+
+def forgetful() -> CausalLM:
+    """A GPT-2 that drops half of what it computes."""
+    rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.5)
+    tl.manual_seed(0)
+    return GPT2(GPT2Config(vocab_size=11, n_positions=6, n_embd=8, n_layer=1, n_head=2, **rates))
+
+
+def language_model(tmp_path: Path, model: CausalLM | None = None, **options: Any) -> LanguageModelTraining:
     parts = options.pop("parts", 1)
     settings = LanguageModelSettings(
         **{"steps": 4, "batch_size": 8, "learning_rate": 1e-2, "warmup_steps": 0, "context": 6} | options,
         model={},
         texts=ROWS.digest(),
     )
-    return LanguageModelTraining(settings, Llama(config), ROWS, tmp_path / "run", Processes(), ROWS, parts)
+    return LanguageModelTraining(settings, model or llama(), ROWS, tmp_path / "run", Processes(), ROWS, parts)
+
+
+def test_dropout_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    whole = language_model(tmp_path, forgetful())
+    losses = list(whole.run())
+    list(language_model(tmp_path, forgetful()).run(stop=lambda: True))  # one step
+    tl.manual_seed(99)
+    again = language_model(tmp_path, forgetful())
+    again.resume()
+    assert again.step == 1
+    assert list(again.run()) == losses[1:]
+    assert all(map(tl.equal, again.model.parameters(), whole.model.parameters()))
 
 
 def test_a_batch_in_parts_is_the_batch(tmp_path: Path) -> None:

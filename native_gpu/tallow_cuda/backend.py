@@ -43,6 +43,11 @@ class CupyBackend:
 
     def from_host(self, array: np.ndarray[Any, Any], target: device) -> cupy.ndarray:
         with _cuda_device(target):
+            if cupy.cuda.get_current_stream().is_capturing():  # a replay would copy what is no longer there
+                raise DeviceError(
+                    "this cannot be part of a CUDA graph: a copy from the host, while the stream is capturing",
+                    mend="copy to the device before the capture, and write into that tensor before each replay",
+                )
             return cupy.asarray(array)
 
     def to_host(self, array: cupy.ndarray) -> np.ndarray[Any, Any]:

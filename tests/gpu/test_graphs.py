@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,12 @@ def test_graphs_share_a_pool_and_are_reset(cuda: str) -> None:
         y = x + 2
 
 
-def test_a_training_step(cuda: str) -> None:
+@pytest.mark.parametrize(
+    "optimizer_of",
+    [partial(tl.optim.SGD, lr=0.1), partial(tl.optim.AdamW, lr=0.1, capturable=True)],
+    ids=["SGD", "AdamW"],
+)
+def test_a_training_step(cuda: str, optimizer_of: Any) -> None:
     """As many steps by a graph and by themselves: the same weights."""
     rng = np.random.default_rng(0)
     batches = [(rng.standard_normal((4, 3)), rng.integers(0, 2, 4)) for _ in range(4)]
@@ -61,7 +67,7 @@ def test_a_training_step(cuda: str) -> None:
     for graphed in (False, True):
         tl.manual_seed(0)
         model = tl.nn.Sequential(tl.nn.Linear(3, 5), tl.nn.Tanh(), tl.nn.Linear(5, 2)).to(cuda)
-        optimizer = tl.optim.SGD(model.parameters(), lr=0.1)
+        optimizer = optimizer_of(model.parameters())
         x, target = (
             tl.tensor(part, dtype=d).to(cuda) for part, d in zip(batches[0], (tl.float32, tl.int64), strict=True)
         )

@@ -440,7 +440,7 @@ class Decoder:
         )
 
     def next_logits(self, token: int, cache: KVCache) -> Array:
-        """Append `token` to the cache; the logits (V,) of what follows, which the next call overwrites."""
+        """Append `token` to the cache; the logits (V,) of what follows."""
         if self._device.type == "cuda":
             self._graph = self._graph or _DecodingGraph(self, self._device)
             logits_V = self._graph.next_logits(token, cache.length)
@@ -467,29 +467,33 @@ class _DecodingGraph:
 
     def __init__(self, decoder: Decoder, device: devices.device) -> None:
         self._decoder = decoder
-        self._step = devices.move(np.zeros(2, np.int64), device)  # the token, and its position
-        self._alone = decoder.runs_alone(self._step[1:])
+        self._token, self._position = (devices.move(np.zeros(1, np.int64), device) for _ in range(2))
+        self._at = 0  # what the position is now
+        self._alone = decoder.runs_alone(self._position)
         self._captured: CUDAGraph | None = None
         self._logits_V: Array = None
 
     def next_logits(self, token: int, position: int) -> Array:
-        self._step[0], self._step[1] = token, position
+        self._token[0] = token
         if not self._alone:
-            return self._decoder.logits(self._embedded(), position)[0]
+            return self._decoder.logits(self._decoder.embedding[self._token], position)[0]
+        if self._at != position:
+            self._position[0] = position
+        self._at = position + 1
         if self._captured is None:
-            self._captured = CUDAGraph()
             logits_V = self._compute()  # also compiles what is captured then
-            with graph(self._captured):
+            captured = CUDAGraph()
+            with graph(captured):
                 self._logits_V = self._compute()
+            self._captured = captured
             return logits_V
         self._captured.replay()
-        return self._logits_V
+        return self._logits_V.copy()  # the next replay overwrites them
 
     def _compute(self) -> Array:
-        return self._decoder.logits(self._embedded(), self._step[1:])[0]
-
-    def _embedded(self) -> Array:
-        return self._decoder.embedding[self._step[:1]]
+        logits_1V = self._decoder.logits(self._decoder.embedding[self._token], self._position)
+        self._position += 1
+        return logits_1V[0]
 
 
 def _matrix(linear: Linear | WeightOnlyLinear) -> Matrix:

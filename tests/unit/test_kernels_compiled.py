@@ -476,8 +476,8 @@ WEIGHTS: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = 
 
 
 @pytest.mark.parametrize("dtype", WEIGHTS)
-@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 6, 7, 11, 16])
-@pytest.mark.parametrize(("k", "n"), [(1, 1), (3, 2), (8, 5), (31, 4), (64, 33), (100, 7)])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 6, 7, 11, 16, 17, 29])
+@pytest.mark.parametrize(("k", "n"), [(1, 1), (3, 2), (8, 5), (31, 4), (64, 33), (100, 7), (400, 100)])
 def test_linear(dtype: str, rows: int, k: int, n: int, poisoned_empty: list[Guarded]) -> None:
     narrow, widen = WEIGHTS[dtype]
     x, weight, bias = normal(rows, k), narrow(normal(n, k)), normal(n)
@@ -486,6 +486,8 @@ def test_linear(dtype: str, rows: int, k: int, n: int, poisoned_empty: list[Guar
     expected = x.astype(np.float64) @ w.T.astype(np.float64) + bias
     assert_close(got, expected, 2**-23, bound(x, w.T) + 2**-22 * np.abs(bias))
     poisoned_empty[0].check()
+    for memory in poisoned_empty:
+        memory.check_outside()
     assert_close(call("linear", x, weight, None), expected - bias, 1e-5, bound(x, w.T) + 1e-6)
 
 
@@ -526,7 +528,7 @@ def test_linear_natively_takes_what_blas_is_slow_at() -> None:
     for rows, weight, backend in [(1, large, "native"), (1, large[:9], "array"), (129, large, "array")]:
         assert kernels.pick("linear", "cpu", np.zeros((rows, 5), np.float32), weight, None).backend == backend
     weight = normal(2000, 2000)
-    for rows, backend in [(1, "array"), (2, "native"), (65, "native"), (66, "array")]:
+    for rows, backend in [(1, "array"), (2, "native"), (128, "native"), (129, "array")]:
         assert kernels.pick("linear", "cpu", normal(rows, 2000), weight, None).backend == backend
     assert kernels.pick("linear", "cpu", normal(9, 2000), weight.T, None).backend == "array"
 

@@ -14,11 +14,11 @@ from tallow.kernels.bindings.threads import in_parts
 from tallow.kernels.encoder_blocks import ACTIVATIONS, PARTS, EncoderBlock, check_call
 from tallow.kernels.library import POINTER, SIZE, function
 
-_to_panels = function("tl_to_panels", None, POINTER, POINTER, *[SIZE] * 4)
-_from_panels = function("tl_from_panels", None, POINTER, POINTER, *[SIZE] * 4)
-_project = function("tl_encoder_project", None, *[POINTER] * 5, SIZE, SIZE)
+_to_panels = function("tl_to_panels", None, POINTER, POINTER, SIZE, SIZE)
+_from_panels = function("tl_from_panels", None, POINTER, POINTER, SIZE, SIZE)
+_project = function("tl_encoder_project", None, *[POINTER] * 5, *[SIZE] * 3)
 _attend = function("tl_encoder_attend", None, *[POINTER] * 5, SIZE, POINTER, SIZE, SIZE, POINTER)
-_finish = function("tl_encoder_finish", None, *[POINTER] * 3, SIZE, SIZE, POINTER)
+_finish = function("tl_encoder_finish", None, *[POINTER] * 3, *[SIZE] * 3, POINTER)
 _scratch = function("tl_encoder_scratch", SIZE, POINTER, SIZE)
 PANEL: int = function("tl_encoder_panel", SIZE)()
 
@@ -80,7 +80,7 @@ def encoder_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, see
     memory = np.empty(4 * size, FLOAT32)
     state, query, key, value = (address(memory) + i * size * FLOAT32.itemsize for i in range(4))
 
-    _to_panels(state, address(x), rows, width, 0, panels)
+    _to_panels(state, address(x), rows, width)
     for block in blocks:
         if block.packed is None:
             block.packed = _Packed(block)
@@ -89,7 +89,7 @@ def encoder_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, see
         floats = _scratch(pointer, longest)
 
         def project(first: int, last: int, pointer: int = pointer) -> None:
-            _project(pointer, query, key, value, state, first, last)
+            _project(pointer, query, key, value, state, rows, first, last)
 
         def attend(first: int, last: int, pointer: int = pointer, floats: int = floats) -> None:
             scratch = np.empty(floats, FLOAT32)
@@ -100,10 +100,10 @@ def encoder_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, see
 
         def finish(first: int, last: int, pointer: int = pointer, floats: int = floats) -> None:
             scratch = np.empty(floats, FLOAT32)
-            _finish(pointer, state, query, first, last, address(scratch))
+            _finish(pointer, state, query, rows, first, last, address(scratch))
 
         in_parts(panels, 3 * square, project)
         in_parts(pairs, 2.0 * width * float(lengths @ lengths), attend)
         in_parts(panels, square + 2.0 * rows * width * block.hidden, finish)
-    _from_panels(address(y), state, rows, width, 0, panels)
+    _from_panels(address(y), state, rows, width)
     return y

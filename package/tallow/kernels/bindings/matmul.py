@@ -19,18 +19,22 @@ _linear = {
     for dtype, name in ((FLOAT32, "f32"), (F16, "f16"), (BF16, "bf16"))
 }
 
+_linear_panels = function("tl_linear_panels_f32", None, *[POINTER] * 4, *[SIZE] * 3, OFFSET, SIZE, POINTER)
+_panels_scratch = function("tl_linear_panels_scratch", SIZE, SIZE, SIZE)
+
 _blocks = (SIZE * 5)()
 function("tl_matmul_f32_blocks", None, POINTER)(_blocks)
 MR, NR, KC, MC, NC = _blocks
 
 # Below this many multiplications NumPy's own loop is done before C has its arguments (12 µs, 15 µs; Pyodide in Node).
 WORTH_A_CALL = 32_768
-# The rows of x up to which float32 weights are read as they are, and natively the elements: an L2 of 1 MiB still holds
-# half of it. In WASM the product is faster from there on. Natively NumPy's BLAS is, on a Mac always (its matrix unit),
-# and elsewhere too where one row meets a matrix that is in a cache; but with 4 to 32 rows it takes 1.5 to 3 times as
-# long on a Zen 4, and with one and a matrix from memory 2.5 times; (1, 384) by (51865, 384) on a Zen 5.
-FEW_ROWS = 4 if BACKEND == "wasm" else 0 if sys.platform == "darwin" else 128
-FEW_ELEMENTS = 2**17
+# The rows of x up to which float32 weights are read as they are. In WASM packing them takes 1.2 to 1.5 times as long
+# with 16 to 64 rows, and no longer from there on. Natively NumPy's BLAS is better then, on a Mac always (its matrix
+# unit), and elsewhere too where one row meets a matrix that is in a cache; but with 4 to 32 rows it takes 2 to 5 times
+# as long on a Zen 4, with 128 rows 1.3 times, and with one and a matrix from memory 2.5 times; (1, 384) by (51865, 384)
+# on a Zen 5.
+FEW_ROWS = 512 if BACKEND == "wasm" else 0 if sys.platform == "darwin" else 128
+ROWS_AS_THEY_LIE = 4  # more of them are read by panels
 CACHED_BYTES = 16 << 20
 # The rows of x up to which half-precision weights are read as they are, once for every four rows. From here on it is
 # cheaper to widen them once and multiply in float32.
@@ -62,8 +66,7 @@ def _worth_a_call(x: Array, weight: Array) -> bool:
         return rows * weight.size >= WORTH_A_CALL
     if rows == 1:
         return weight.nbytes > CACHED_BYTES
-    few = 1 < rows <= FEW_ROWS and x.size <= FEW_ELEMENTS
-    return few and weight.size >= 4 * WORTH_A_CALL and weight.strides[1] == ITEM
+    return 1 < rows <= FEW_ROWS and weight.size >= 4 * WORTH_A_CALL and weight.strides[1] == ITEM
 
 
 def matmul(a: Array, b: Array) -> Array:
@@ -121,9 +124,10 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
     bias = None if bias is None else contiguous(bias)
     y = np.empty((*x.shape[:-1], n), FLOAT32)
     w_row = weight.strides[0]
+    by_panels = rows > ROWS_AS_THEY_LIE and weight.dtype == FLOAT32
 
     def part(first: int, last: int) -> None:
-        _linear[weight.dtype](
+        arguments = (
             address(y) + first * ITEM,
             address(x),
             address(weight) + first * w_row,
@@ -134,6 +138,11 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
             w_row // item,
             n,
         )
+        if by_panels:
+            scratch = np.empty(_panels_scratch(rows, k), FLOAT32)
+            _linear_panels(*arguments, address(scratch))
+        else:
+            _linear[weight.dtype](*arguments)
 
     in_parts(n, rows * weight.size, part)
     return y

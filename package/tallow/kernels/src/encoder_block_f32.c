@@ -1,7 +1,7 @@
 // A post-norm transformer block, as BERT's, over the rows of some texts: x becomes
 //   layer_norm(h + Wdown act(Wup h + bup) + bdown),   h = layer_norm(x + Wo attention(Wq x + bq, Wk x + bk, Wv x + bv) + bo)
 // in three steps, each for a part of what there is, so that parts may be computed at the same time:
-//   tl_encoder_project   query, key and value of the panels `first` to `last`
+//   tl_encoder_project   query, key and value of the panels `first` to `last` of all `rows`
 //   tl_encoder_attend    of the pairs `first` to `last` of a text and a head; query becomes what attention gives
 //   tl_encoder_finish    x of the panels `first` to `last`
 // before them tl_to_panels makes panels of rows, and after all blocks tl_from_panels rows of panels: see panels.h
@@ -41,22 +41,22 @@ EXPORT size_t tl_encoder_scratch(const encoder_block *b, size_t longest) {
   return attending > finishing ? attending : finishing;
 }
 
-EXPORT void tl_to_panels(float *y, const float *x, size_t rows, size_t width, size_t first, size_t last) {
-  to_panels(y, x, rows, width, first, last);
+EXPORT void tl_to_panels(float *y, const float *x, size_t rows, size_t width) { to_panels(y, x, rows, width); }
+
+EXPORT void tl_from_panels(float *y, const float *x, size_t rows, size_t width) { from_panels(y, width, x, rows, width); }
+
+static void times(float *y, const float *x, affine w, size_t rows, size_t k, size_t n, void (*then)(float *y, size_t n)) {
+  panel_product(y, x, w.weight, (ptrdiff_t)k, w.bias, rows, k, n, then);
 }
 
-EXPORT void tl_from_panels(float *y, const float *x, size_t rows, size_t width, size_t first, size_t last) {
-  from_panels(y, x, rows, width, first, last);
-}
-
-EXPORT void tl_encoder_project(const encoder_block *b, float *query, float *key, float *value, const float *x, size_t first,
-                               size_t last) {
-  size_t d = b->width;
-  for (size_t i = first; i < last; i += GROUP) {
-    size_t at = i * d * PANEL, panels = smaller(GROUP, last - i);
-    panel_product(query + at, x + at, b->query.weight, b->query.bias, panels, d, d, 0);
-    panel_product(key + at, x + at, b->key.weight, b->key.bias, panels, d, d, 0);
-    panel_product(value + at, x + at, b->value.weight, b->value.bias, panels, d, d, 0);
+EXPORT void tl_encoder_project(const encoder_block *b, float *query, float *key, float *value, const float *x, size_t rows,
+                               size_t first, size_t last) {
+  size_t d = b->width, end = smaller(rows, last * PANEL);
+  for (size_t r = first * PANEL; r < end; r += GROUP * PANEL) {
+    size_t at = r * d, count = smaller(GROUP * PANEL, end - r);
+    times(query + at, x + at, b->query, count, d, d, 0);
+    times(key + at, x + at, b->key, count, d, d, 0);
+    times(value + at, x + at, b->value, count, d, d, 0);
   }
 }
 
@@ -187,20 +187,18 @@ static void apply_relu(float *y, size_t n) {
   }
 }
 
-EXPORT void tl_encoder_finish(const encoder_block *b, float *x, const float *mixed, size_t first, size_t last,
+EXPORT void tl_encoder_finish(const encoder_block *b, float *x, const float *mixed, size_t rows, size_t first, size_t last,
                               float *scratch) {
-  size_t d = b->width, f = b->hidden;
+  size_t d = b->width, f = b->hidden, end = smaller(rows, last * PANEL);
   float *branch = scratch, *inner = branch + GROUP * d * PANEL;
-  for (size_t i = first; i < last; i += GROUP) {
-    size_t panels = smaller(GROUP, last - i);
-    float *group = x + i * d * PANEL;
-    panel_product(branch, mixed + i * d * PANEL, b->output.weight, b->output.bias, panels, d, d, 0);
-    for (size_t at = 0; at < panels * d * PANEL; at += d * PANEL)
-      add_and_normalize(group + at, branch + at, b->attention_norm, d, b->eps);
-    panel_product(inner, group, b->up.weight, b->up.bias, panels, d, f,
-                  b->activation == RELU ? apply_relu : b->activation == GELU_TANH ? apply_gelu_tanh : apply_gelu);
-    panel_product(branch, inner, b->down.weight, b->down.bias, panels, f, d, 0);
-    for (size_t at = 0; at < panels * d * PANEL; at += d * PANEL)
-      add_and_normalize(group + at, branch + at, b->output_norm, d, b->eps);
+  for (size_t r = first * PANEL; r < end; r += GROUP * PANEL) {
+    size_t count = smaller(GROUP * PANEL, end - r);
+    float *group = x + r * d;
+    times(branch, mixed + r * d, b->output, count, d, d, 0);
+    for (size_t i = 0; i < count; i += PANEL) add_and_normalize(group + i * d, branch + i * d, b->attention_norm, d, b->eps);
+    times(inner, group, b->up, count, d, f,
+          b->activation == RELU ? apply_relu : b->activation == GELU_TANH ? apply_gelu_tanh : apply_gelu);
+    times(branch, inner, b->down, count, f, d, 0);
+    for (size_t i = 0; i < count; i += PANEL) add_and_normalize(group + i * d, branch + i * d, b->output_norm, d, b->eps);
   }
 }

@@ -17,18 +17,22 @@
 #include "vec.h"
 
 enum {
-  PANEL = 2 * LANES,
-  TALL = LANES == 8 ? 6 : 4, // TALL · 2 sums, two vectors of x and one element of w: sixteen registers
-  DEPTH = 384,               // of a panel of x, so much stays in L1 while w goes by
-  BREADTH = 96,              // rows of w, DEPTH of each: they stay in L2 for all panels
-  STEP = 16                  // elements of a row of w in a cache line
+  PANEL = 2 * LANES, // two vectors
+#if defined __wasm__
+  TALL = 4, // engines keep no more than these sums in registers
+#else
+  TALL = 6, // 12 sums, two vectors of x and one element of w: sixteen registers
+#endif
+  DEPTH = 384,  // of a panel of x, so much stays in L1 while w goes by
+  BREADTH = 96, // rows of w, DEPTH of each: they stay in L2 for all panels
+  STEP = 16     // elements of a row of w in a cache line
 };
 
-// `rows` columns of one panel of y, begun with the bias (or zeros) or with what is there. With `ahead` the next rows of w are
-// fetched; past the end that is void.
+// `rows` columns of one panel of y, or of its first vector only, begun with the bias (or zeros) or with what is there. With
+// `ahead` the next rows of w are fetched, to L2, for the panel fills L1; past the end that is void.
 static inline __attribute__((always_inline)) void panel_tile(float *y, const float *x, const float *w, ptrdiff_t w_row,
                                                              const float *bias, size_t k, int accumulate, int ahead,
-                                                             int rows) {
+                                                             int rows, int vectors) {
   vf acc[TALL][2] = {0};
   for (size_t p = 0; p < k; p += STEP) {
     if (ahead)
@@ -37,66 +41,97 @@ static inline __attribute__((always_inline)) void panel_tile(float *y, const flo
     const float *column = w + p, *end = w + smaller(p + STEP, k);
 #pragma clang loop unroll(disable)
     for (; column < end; column++, x += PANEL) {
-      vf x0 = load(x), x1 = load(x + LANES);
+      vf part[2];
+#pragma clang loop unroll(full)
+      for (int v = 0; v < vectors; v++) part[v] = load(x + v * LANES);
 #pragma clang loop unroll(full)
       for (int i = 0; i < rows; i++) {
         vf weight = splat(column[i * w_row]);
-        acc[i][0] = fma(weight, x0, acc[i][0]);
-        acc[i][1] = fma(weight, x1, acc[i][1]);
+#pragma clang loop unroll(full)
+        for (int v = 0; v < vectors; v++) acc[i][v] = fma(weight, part[v], acc[i][v]);
       }
     }
   }
 #pragma clang loop unroll(full)
   for (int i = 0; i < rows; i++)
 #pragma clang loop unroll(full)
-    for (int v = 0; v < 2; v++) {
+    for (int v = 0; v < vectors; v++) {
       float *out = y + i * PANEL + v * LANES;
       store(out, acc[i][v] + (accumulate ? load(out) : splat(bias ? bias[i] : 0.0f)));
     }
 }
 
-#define PANEL_TILE(NAME, rows)                                                                                           \
+#define PANEL_TILE(NAME, rows, vectors)                                                                                  \
   static __attribute__((noinline)) void NAME(float *y, const float *x, const float *w, ptrdiff_t w_row,                  \
                                              const float *bias, size_t k, int accumulate, int ahead) {                   \
-    panel_tile(y, x, w, w_row, bias, k, accumulate, ahead, rows);                                                        \
+    panel_tile(y, x, w, w_row, bias, k, accumulate, ahead, rows, vectors);                                               \
   }
 
-PANEL_TILE(tall_tile, TALL)
-PANEL_TILE(flat_tile, 1)
+PANEL_TILE(tall_tile, TALL, 2)
+PANEL_TILE(flat_tile, 1, 2)
+PANEL_TILE(tall_tile_of_half, TALL, 1)
+PANEL_TILE(flat_tile_of_half, 1, 1)
 
-// y (panels, n, PANEL) = x (panels, k, PANEL) @ wᵀ + bias, w (n, k) contiguous, bias (n,) or null; `then`, if any, is applied
-// to all of y while it is in a cache.
-static void panel_product(float *y, const float *x, const float *w, const float *bias, size_t panels, size_t k, size_t n,
-                          void (*then)(float *y, size_t n)) {
+// y (rows of x, n) = x @ wᵀ + bias, x (rows, k) and y in panels, w (n, k) with rows w_row apart, bias (n,) or null; `then`, if
+// any, is applied to all of y while it is in a cache. What stands in y for no row of x is anything.
+static void panel_product(float *y, const float *x, const float *w, ptrdiff_t w_row, const float *bias, size_t rows,
+                          size_t k, size_t n, void (*then)(float *y, size_t n)) {
   for (size_t j0 = 0; j0 < n; j0 += BREADTH) {
-    size_t end = smaller(j0 + BREADTH, n);
-    for (size_t p = 0; p < k; p += DEPTH)
-      for (size_t i = 0; i < panels; i++) {
+    size_t end = smaller(j0 + BREADTH, n), p = 0;
+    do // once for k = 0 too
+      for (size_t r = 0; r < rows; r += PANEL) {
         size_t depth = smaller(DEPTH, k - p), j = j0;
-        const float *from = x + (i * k + p) * PANEL;
-        float *to = y + i * n * PANEL;
+        const float *from = x + r * k + p * PANEL;
+        int half = rows - r <= LANES, ahead = r == 0;
         for (; j + TALL <= end; j += TALL)
-          tall_tile(to + j * PANEL, from, w + j * k + p, (ptrdiff_t)k, bias ? bias + j : 0, depth, p > 0, i == 0);
+          (half ? tall_tile_of_half : tall_tile)(y + r * n + j * PANEL, from, w + (ptrdiff_t)j * w_row + p, w_row,
+                                                 bias ? bias + j : 0, depth, p > 0, ahead);
         for (; j < end; j++)
-          flat_tile(to + j * PANEL, from, w + j * k + p, (ptrdiff_t)k, bias ? bias + j : 0, depth, p > 0, i == 0);
+          (half ? flat_tile_of_half : flat_tile)(y + r * n + j * PANEL, from, w + (ptrdiff_t)j * w_row + p, w_row,
+                                                 bias ? bias + j : 0, depth, p > 0, ahead);
       }
-    for (size_t i = 0; then && i < panels; i++) then(y + (i * n + j0) * PANEL, (end - j0) * PANEL);
+    while ((p += DEPTH) < k);
+    for (size_t r = 0; then && r < rows; r += PANEL) then(y + r * n + j0 * PANEL, (end - j0) * PANEL);
   }
 }
 
-// x (rows, width) -> panels, the last filled up with zeros; from the panel `first` to `last`
-static void to_panels(float *y, const float *x, size_t rows, size_t width, size_t first, size_t last) {
-  for (size_t r = first * PANEL; r < last * PANEL; r++) {
-    float *out = y + r / PANEL * width * PANEL + r % PANEL;
-    for (size_t f = 0; f < width; f++) out[f * PANEL] = r < rows ? x[r * width + f] : 0.0f;
+typedef float quad __attribute__((vector_size(16), aligned(4)));
+
+// dst (4, 4) = srcᵀ
+static inline void transpose_4x4(float *dst, size_t dst_row, const float *src, size_t src_row) {
+  quad a = *(const quad *)src, b = *(const quad *)(src + src_row);
+  quad c = *(const quad *)(src + 2 * src_row), d = *(const quad *)(src + 3 * src_row);
+  quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), AB = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  quad cd = __builtin_shufflevector(c, d, 0, 4, 1, 5), CD = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  *(quad *)dst = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+  *(quad *)(dst + dst_row) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+  *(quad *)(dst + 2 * dst_row) = __builtin_shufflevector(AB, CD, 0, 1, 4, 5);
+  *(quad *)(dst + 3 * dst_row) = __builtin_shufflevector(AB, CD, 2, 3, 6, 7);
+}
+
+// dst (columns, rows) = srcᵀ
+static void transpose(float *dst, size_t dst_row, const float *src, size_t src_row, size_t rows, size_t columns) {
+  size_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+  for (size_t j = 0; j < whole_columns; j += 4)
+    for (size_t i = 0; i < whole_rows; i += 4)
+      transpose_4x4(dst + j * dst_row + i, dst_row, src + i * src_row + j, src_row);
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = i < whole_rows ? whole_columns : 0; j < columns; j++) dst[j * dst_row + i] = src[i * src_row + j];
+}
+
+// x (rows, width) -> panels, the last filled up with zeros
+static void to_panels(float *y, const float *x, size_t rows, size_t width) {
+  for (size_t r = 0; r < rows; r += PANEL, y += width * PANEL) {
+    size_t count = smaller(PANEL, rows - r);
+    if (count < PANEL) clear(y, width * PANEL);
+    transpose(y, PANEL, x + r * width, width, count, width);
   }
 }
 
-static void from_panels(float *y, const float *x, size_t rows, size_t width, size_t first, size_t last) {
-  for (size_t r = first * PANEL; r < smaller(last * PANEL, rows); r++) {
-    const float *in = x + r / PANEL * width * PANEL + r % PANEL;
-    for (size_t f = 0; f < width; f++) y[r * width + f] = in[f * PANEL];
-  }
+// panels -> y (rows, width), rows y_row apart
+static void from_panels(float *y, size_t y_row, const float *x, size_t rows, size_t width) {
+  for (size_t r = 0; r < rows; r += PANEL, x += width * PANEL)
+    transpose(y + r * y_row, y_row, x, PANEL, width, smaller(PANEL, rows - r));
 }
 
 #endif

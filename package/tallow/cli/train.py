@@ -9,7 +9,8 @@ Several processes share out each batch, and end with the weights of one, but for
     mpiexec -n 4 tallow train books/ --out model
     python -m tallow.distributed.run -n 4 -m tallow train books/ --out model
 
-The second finds mpiexec by itself. All processes see the same folders; with --device cuda each takes a GPU of its own.
+The second finds mpiexec by itself, and leaves each process one thread, as OMP_NUM_THREADS=1 does for the first. All
+processes see the same folders; with --device cuda each takes a GPU of its own.
 """
 
 from __future__ import annotations

@@ -80,6 +80,10 @@ class CupyBackend:
 
         return run
 
+    def prepare_capture(self) -> None:
+        """Make what the current stream has to have before it captures a graph."""
+        self.cublas.prepare()
+
     def compute_capability(self) -> tuple[int, int]:
         """That of the current device: (8, 0) is Ampere's, (9, 0) Hopper's."""
         digits = cupy.cuda.Device().compute_capability

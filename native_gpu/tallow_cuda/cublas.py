@@ -70,6 +70,12 @@ class Cublas:
         )  # fmt: skip
         _check(status, f"a product of ({m}, {k}) and ({k}, {n})")
 
+    def prepare(self) -> None:
+        """Make the handle of the current stream, if the program uses any: that may wait for the device, which a stream
+        that is captured must not."""
+        if self._handles:
+            self._handle()
+
     def _handle(self) -> int:
         """That of the current stream. A handle keeps its stream and workspace, so that graphs can capture it."""
         stream = cupy.cuda.get_current_stream().ptr

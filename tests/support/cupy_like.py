@@ -25,6 +25,7 @@ from tallow.devices import device, register_backend
 NAMES = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
 FROM_HOST = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"}  # these take NumPy arrays
 TO_HOST = {"asnumpy"}
+COUNTING = {"argwhere", "extract", "flatnonzero", "nonzero", "unique", "ndarray.nonzero"}  # their size is on the device
 IN_PLACE = {"copyto", "fill_diagonal", "place", "put", "putmask"}
 IN_PLACE |= {f"ndarray.{name}" for name in ("fill", "itemset", "partition", "put", "set", "sort")}
 
@@ -71,6 +72,8 @@ def guarded(name: str, function: Callable[..., Any], parameters: list[str] | Non
             if not isinstance(args[0], Array):
                 streams_like.refuse(f"cupy.{name} of what is on the host")
             args = (from_host(args[0]), *args[1:])
+        if name in COUNTING:
+            streams_like.refuse(f"cupy.{name}")
         out = kwargs.get("out")
         args, kwargs = unwrap(args), {k: unwrap(v) for k, v in kwargs.items()}
         with np.errstate(all="ignore"):
@@ -195,8 +198,6 @@ class Array:
         # As in CuPy, every view's base is one object: the array that owns the memory.
         self.base: Array | None = None
         if isinstance(host.base, np.ndarray):
-            if not host.flags.writeable and 0 not in host.strides and host.base.flags.writeable:
-                host.flags.writeable = True  # a diagonal; NumPy's alone cannot be written
             owner = OWNERS.get(id(host.base))
             self.base = Array(host.base) if owner is None else owner
         else:
@@ -213,6 +214,11 @@ class Array:
             value = getattr(self.host, name)
             return wrap(value) if isinstance(value, np.ndarray) else value
         raise AttributeError(f"cupy.ndarray has no {name!r}")
+
+    def diagonal(self, *args: Any, **kwargs: Any) -> Array:
+        found = guarded("ndarray.diagonal", self.host.diagonal, NAMES["methods"]["diagonal"])(*args, **kwargs)
+        found.host.flags.writeable = True  # NumPy's alone cannot be written
+        return found
 
     def get(self) -> np.ndarray[Any, Any]:
         streams_like.refuse("get")
@@ -241,6 +247,8 @@ class Array:
 
     def __getitem__(self, key: Any) -> Any:
         key = indices(key)
+        if any(isinstance(k, np.ndarray) and k.dtype == bool for k in (key if isinstance(key, tuple) else (key,))):
+            streams_like.refuse("the elements that a mask names")  # how many they are is on the device
         found = self.host[key]
         if isinstance(found, np.generic):  # CuPy returns a 0-d view
             keys = key if isinstance(key, tuple) else (key,)
@@ -282,6 +290,8 @@ class Array:
 def indices(key: Any) -> Any:
     """An index as CuPy takes it: arrays of both kinds, lists, slices, numbers."""
     keys = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(k, np.ndarray | list) for k in keys):
+        streams_like.refuse("an index on the host")
     plain = tuple(k.host if isinstance(k, Array) else k for k in keys)
     return plain if isinstance(key, tuple) else plain[0]
 
@@ -340,6 +350,8 @@ class Backend:
     def gemm(*args: Any) -> None:
         if not streams_like.later(lambda: blas_like.gemm(*args)):
             blas_like.gemm(*args)
+
+    def prepare_capture(self) -> None: ...
 
     def compute_capability(self) -> tuple[int, int]:
         return 9, 0  # what tests.support.nvrtc compiles for

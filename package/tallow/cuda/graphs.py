@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from tallow import cuda
 from tallow.autograd.modes import mode, no_grad
@@ -130,20 +130,24 @@ class graph:
     Args:
         cuda_graph: that is to hold it.
         pool: as `CUDAGraph.capture_begin`
-        stream: to capture from; a new one if None
+        stream: to capture from; if None, one for all captures on a device.
 
     Raises:  DeviceError, at the end, when something within cannot be part of a graph; the cause says what
     """
 
+    _streams: ClassVar[dict[int, Stream]] = {}
+
     def __init__(self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None) -> None:
         self.cuda_graph = cuda_graph
         self._pool = pool
-        self._stream = Stream() if stream is None else stream
+        device = cuda.current_device()
+        self._stream = stream or self._streams.get(device) or self._streams.setdefault(device, Stream())
 
     def __enter__(self) -> None:
         cuda.synchronize()  # what comes before is done, on whatever stream
         self._stream.cupy_stream.__enter__()
         try:
+            get_backend("cuda").prepare_capture()  # type: ignore[attr-defined]  # of CuPy's backend
             self.cuda_graph.capture_begin(self._pool)
         except BaseException:
             self._stream.cupy_stream.__exit__(None, None, None)

@@ -62,6 +62,7 @@ LINES = (
     Line("attention", gpu_workloads.attention, goal=0.6),
     Line("attention, and back", gpu_workloads.attention_backward, goal=0.5),
     Line("Llama 7B, a token", gpu_workloads.decode, gpu_workloads.decode_transformers, goal=3.0, share=0.85),
+    Line("the same, int4", gpu_workloads.decode_int4, gpu_workloads.decode_transformers, share=0.7),
     Line("GPT 125M, a step", gpu_workloads.training, goal=0.7),
 )
 

@@ -32,6 +32,7 @@ class Sizes:
     attention: tuple[int, int, int, int] = (4, 32, 4096, 128)  # B, H, T, K
     llama: tuple[int, int, int, int, int] = (32000, 4096, 11008, 32, 32)  # V, D, F, layers, H
     context: int = 128
+    group: int = 128
     gpt: tuple[int, int, int, int] = (50257, 768, 12, 12)  # V, D, layers, H
     batch: tuple[int, int] = (16, 1024)  # B, T
 
@@ -43,8 +44,9 @@ TINY = Sizes(
     vocabulary=16,
     parameters=32,
     attention=(1, 2, 8, 4),
-    llama=(16, 8, 12, 1, 2),
+    llama=(16, 32, 32, 1, 2),
     context=4,
+    group=32,
     gpt=(16, 8, 1, 2),
     batch=(2, 4),
 )
@@ -120,6 +122,19 @@ def attention_backward(lib: Any, device: str, sizes: Sizes) -> Work:
 
 def decode(lib: Any, device: str, sizes: Sizes) -> Work:
     """A token of a Llama after `context` others: tallow's."""
+    return _decode(_llama(lib, device, sizes), sizes)
+
+
+def decode_int4(lib: Any, device: str, sizes: Sizes) -> Work:
+    """The same with weights of four bits."""
+    from tallow.nn.quantization import Int4WeightOnlyConfig, quantize_
+
+    model = _llama(lib, device, sizes)
+    quantize_(model, Int4WeightOnlyConfig(group_size=sizes.group))
+    return _decode(model, sizes)
+
+
+def _llama(lib: Any, device: str, sizes: Sizes) -> Any:
     from tallow.models.llama import Llama, LlamaConfig
 
     V, D, F, layers, H = sizes.llama
@@ -133,7 +148,10 @@ def decode(lib: Any, device: str, sizes: Sizes) -> Work:
     )
     shapes = {name: each.shape for name, each in Llama(config, device="meta").state_dict().items()}
     state = {name: lib.full(shape, 0.01, device=device, dtype=lib.bfloat16) for name, shape in shapes.items()}
-    model = Llama.assemble(config, state, device=device)
+    return Llama.assemble(config, state, device=device)
+
+
+def _decode(model: Any, sizes: Sizes) -> Work:
     cache = model.new_cache(length=sizes.context + 1)
     model.last_logits([[1] * sizes.context], cache)
 
@@ -141,7 +159,9 @@ def decode(lib: Any, device: str, sizes: Sizes) -> Work:
         model.next_logits([1], cache)
         cache.truncate(sizes.context)
 
-    return Work(step, bytes=sum(each.nbytes for each in state.values()), tokens=1)
+    # All weights are read once, but for the embedding, of which it is a row.
+    read = {name: each.nbytes for name, each in model.state_dict().items() if "embed_tokens" not in name}
+    return Work(step, bytes=sum(read.values()), tokens=1)
 
 
 def decode_transformers(lib: Any, device: str, sizes: Sizes) -> Work:

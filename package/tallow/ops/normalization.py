@@ -35,8 +35,9 @@ def _row(parameter: Array | None) -> Array | None:
 
 @op("tl F", halves=True)
 def rms_norm(input: Array, normalized_shape: Ints, weight: Array | None = None, eps: float | None = None) -> Result:
-    """y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of what it is
-    computed in.
+    """y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of x.
+
+    That of a half is float32's, in which it is computed.
 
     dx = r (h - x r² mean(h x)),  h = g ⊙ weight,  r = 1 / sqrt(mean(x²) + eps)
 

@@ -190,9 +190,10 @@ def _unpack_index(x: Any) -> Any:
 
 def _check_index_device(op: Op, index: Any, values: list[Any]) -> None:
     """Raises: DeviceError for an index beside operands that are elsewhere; libraries would copy it, or fail."""
-    for part in index if isinstance(index, tuple | list) else (index,):
-        if devices.is_array(part):
-            _on_one_device(op, [*values, part if part.ndim else part.reshape(1)])
+    parts = [part for part in (index if isinstance(index, tuple | list) else (index,)) if devices.is_array(part)]
+    if parts:
+        arrays = [value for value in values if devices.is_array(value)]
+        _on_one_device(op, arrays + [part if part.ndim else part.reshape(1) for part in parts])
 
 
 def _on_one_device(op: Op, values: list[Any]) -> list[Any]:

@@ -367,11 +367,13 @@ def arange(
     if d is dtypes.int64 and not integers:
         start, end, step, integers = int(start), int(end), int(step), True
     length = -((start - end) // step) if integers else math.ceil((end - start) / step)
+    target = devices.chosen(device)
+    xp = np if target.type == "meta" else devices.get_backend(target.type).module
     try:
-        exact = np.arange(length, dtype=np.int64)  # in full width, so that a float's rounding never adds up
+        exact = xp.arange(length, dtype=np.int64)  # in full width, so that a float's rounding never adds up
     except (MemoryError, OverflowError, ValueError) as error:
         raise no_room((length,), d, error) from error
-    return place(exact * step + start if integers else exact * float(step) + start, d, device, requires_grad)
+    return place(exact * step + start if integers else exact * float(step) + start, d, target, requires_grad)
 
 
 @offer("tl")
@@ -424,7 +426,9 @@ def eye(
     if n < 0 or (m is not None and m < 0):
         raise ShapeError(f"eye: n and m must be at least 0, got {n} and {m}")
     d = default_or(dtype)
-    return place(np.eye(n, m, dtype=np.bool_), d, device, requires_grad)
+    target = devices.chosen(device)
+    xp = np if target.type == "meta" else devices.get_backend(target.type).module
+    return place(xp.eye(n, m, dtype=np.bool_), d, target, requires_grad)
 
 
 @offer("tl")

@@ -179,12 +179,20 @@ def to_host(array: Array) -> np.ndarray[Any, Any]:
     return array if type(array) is np.ndarray else backend_of(array).to_host(array)
 
 
+def is_on(array: Array, target: device) -> bool:
+    """Whether the array is there already; a target without an index is any device of its type."""
+    backend = backend_of(array)
+    if backend.type != target.type or target.index is None:
+        return backend.type == target.type
+    return backend.device_of(array).index in (None, target.index)  # None: the CPU is one
+
+
 def move(array: Array, target: device) -> Array:
     """The array on `target`; the same object if it is there already."""
-    source = backend_of(array)
     backend = get_backend(target.type)
-    if source.type != target.type:
-        return backend.from_host(source.to_host(array), target)
-    if target.index is None or source.device_of(array) == target:
+    if is_on(array, target):
         return array
-    return backend.transfer(array, target)
+    source = backend_of(array)
+    if source.type == target.type:
+        return backend.transfer(array, target)
+    return backend.from_host(source.to_host(array), target)

@@ -79,9 +79,21 @@ case("mode", lambda m, x: x.mode(), normal())
 for _name in ("quantile", "nanquantile"):
     case(_name, lambda m, x, f=_name: getattr(m, f)(x, 0.3), distinct(3, 4))
     case(_name, lambda m, x, f=_name: getattr(x, f)(0.75, dim=1, keepdim=True), distinct(3, 4))
-    case(_name, lambda m, x, f=_name: getattr(x, f)(m.tensor([0, 0.4, 0.5, 1], dtype=x.dtype), 0), distinct(5, 4))
-    case(_name, lambda m, x, f=_name: getattr(x, f)(m.tensor([0.4, 0.9], dtype=x.dtype), 1, True), distinct(2, 5, 3))
-    case(_name, lambda m, x, f=_name: getattr(x, f)(m.tensor([0.4], dtype=x.dtype), keepdim=True), distinct(2, 5))
+    case(
+        _name,
+        lambda m, x, f=_name: getattr(x, f)(m.tensor([0, 0.4, 0.5, 1], dtype=x.dtype, device=x.device), 0),
+        distinct(5, 4),
+    )
+    case(
+        _name,
+        lambda m, x, f=_name: getattr(x, f)(m.tensor([0.4, 0.9], dtype=x.dtype, device=x.device), 1, True),
+        distinct(2, 5, 3),
+    )
+    case(
+        _name,
+        lambda m, x, f=_name: getattr(x, f)(m.tensor([0.4], dtype=x.dtype, device=x.device), keepdim=True),
+        distinct(2, 5),
+    )
     case(_name, lambda m, x, f=_name: getattr(x, f)(0.3, dim=1), with_nan(5, 6), grad=False)
     for _how in ("lower", "higher", "midpoint", "nearest"):
         case(_name, lambda m, x, f=_name, i=_how: getattr(x, f)(0.3, 0, interpolation=i), distinct(6, 3))

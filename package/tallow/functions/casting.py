@@ -19,7 +19,7 @@ def convert(input: Tensor, dtype: dtypes.dtype | None, device: devices.device | 
     made = input
     if dtype is not None and input.dtype is not dtype:
         made = apply(to_dtype, made, dtype)
-    if device is not None and devices.move(made.array, device) is not made.array:
+    if device is not None and not devices.is_on(made.array, device):
         made = apply(to_device, made, device)
     return input.clone() if copy and made is input else made
 

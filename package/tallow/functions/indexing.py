@@ -20,7 +20,7 @@ from tallow.errors import ArgumentError, ArgumentTypeError, DeviceError, Dimensi
 from tallow.functions.casting import convert
 from tallow.functions.filling import copy_, fill_
 from tallow.offer import offer
-from tallow.ops.filling import constant
+from tallow.ops.filling import constant, placed
 from tallow.ops.index_put import index_put, put_into
 from tallow.ops.indexing import full_index, getitem, take_at
 from tallow.tensor import Tensor, wrap
@@ -254,7 +254,7 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
     """Write to target[arrays]; without a copy of the target where nothing is recorded."""
     if not isinstance(value, Tensor):
         number = constant(value, target.dtype, "index_put_")
-        value = wrap(devices.move(number, target.device))
+        value = wrap(placed(number, devices.array_module(target.array)))
     elif value.dtype is not target.dtype:
         raise DtypeError(
             f"index_put_: source and destination dtypes differ: {value.dtype.name} into {target.dtype.name}",

@@ -74,8 +74,9 @@ def causal_attention(
         key = (queries, keys, window, added)
         allowed = made.get(key)
         if allowed is None:
-            seen = _seen(queries, keys, window, lengths)
-            mask = np.where(seen, np.float32(0), np.float32(-np.inf)) if added else seen
+            seen = _seen(queries, keys, window, lengths, q_BHTK.device)
+            xp = devices.array_module(seen)
+            mask = xp.where(seen, np.float32(0), np.float32(-np.inf)) if added else seen
             allowed = made[key] = wrap(devices.move(mask, q_BHTK.device))
     if softcap is not None:
         return _capped_attention(q_BHTK, k_BGSK, v_BGSK, allowed, scale, softcap, dropout_p)
@@ -123,11 +124,14 @@ def _capped_attention(
     return (weights_BGnTS @ v_BGSK.unsqueeze(2)).flatten(1, 2)
 
 
-def _seen(queries: int, keys: int, window: int | None, lengths: npt.NDArray[np.int64] | None) -> npt.NDArray[np.bool_]:
+def _seen(
+    queries: int, keys: int, window: int | None, lengths: npt.NDArray[np.int64] | None, device: devices.device
+) -> dtypes.Array:
     """Which keys the last `queries` positions see, (T, S), or (B, 1, T, S) where rows have lengths of their own."""
-    seen = np.tri(queries, keys, keys - queries, dtype=np.bool_)
+    xp = devices.get_backend(device.type).module
+    seen = xp.tri(queries, keys, keys - queries, dtype=np.bool_)
     if window:
-        seen &= ~np.tri(queries, keys, keys - queries - window, dtype=np.bool_)
+        seen &= ~xp.tri(queries, keys, keys - queries - window, dtype=np.bool_)
     if lengths is None:
         return seen
-    return seen & (np.arange(keys) >= keys - lengths[:, None])[:, None, None]
+    return seen & (xp.arange(keys) >= keys - devices.move(lengths, device)[:, None])[:, None, None]

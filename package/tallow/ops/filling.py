@@ -32,7 +32,7 @@ def fill(input: Array, value: Scalar) -> Result:
         number = dtypes.cast(np.asarray(value, np.float32), d)
     else:
         number = constant(value, d, "fill")
-    filled = xp.broadcast_to(xp.asarray(number), input.shape)
+    filled = xp.broadcast_to(placed(number, xp), input.shape)
     return filled, lambda g: (xp.zeros(g.shape, g.dtype),)
 
 
@@ -41,6 +41,11 @@ def broadcast_source(src: Array, shape: tuple[int, ...], name: str) -> Array:
         return array_module(src).broadcast_to(src, shape)
     except ValueError:
         raise ShapeError(f"{name}: a source of shape {list(src.shape)} does not broadcast to {list(shape)}") from None
+
+
+def placed(number: np.ndarray[Any, Any], xp: Any) -> Array:
+    """A zero-dim array of NumPy's as one of `xp`: written there, as copying it would wait."""
+    return number if xp is np else xp.full((), number[()], number.dtype)
 
 
 def constant(value: Any, dtype: dtypes.dtype, name: str) -> np.ndarray[Any, Any]:

@@ -68,6 +68,8 @@ def interleaved_places(repeats: Array | int, size: int, xp: Any) -> Array:
 
     Raises: ShapeError if there are neither one nor `size` repeats, ArgumentError for a negative one.
     """
+    if type(repeats) is int and repeats >= 0:
+        return xp.arange(size * repeats, dtype=np.int64) // max(repeats, 1)
     counts = xp.asarray(repeats)
     if counts.dtype.kind not in "iu":
         raise ShapeError(f"repeat_interleave: repeats must be of int64 or int32, got {counts.dtype}")

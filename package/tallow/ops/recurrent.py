@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-import numpy as np
-
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
@@ -55,7 +53,10 @@ def _check(name: str, gates: Array, states: dict[str, Array], weight_hh: Array, 
 
 def _per_gate(values: tuple[float, ...], like: Array) -> Array:
     """One number for each gate, as a column to multiply gates (..., gates, H) by."""
-    return array_module(like).asarray(np.array(values)[:, None], like.dtype)
+    column = array_module(like).empty((len(values), 1), like.dtype)
+    for row, value in zip(column, values, strict=True):  # each is written where it is needed: copying them would wait
+        row.fill(value)
+    return column
 
 
 @op("")
@@ -218,7 +219,7 @@ def gru_steps(
             d_h[:n] += run("matmul", d[rows, :3].reshape(n, 3 * H), weight_hh)
         d_s = d[:, :3].reshape(R, 3 * H)
         return (
-            lambda: d[:, [0, 1, 3]].reshape(R, 3 * H),
+            lambda: xp.concatenate((d[:, :2], d[:, 3:]), axis=1).reshape(R, 3 * H),
             d_h,
             lambda: run("matmul", d_s.T, last_h),
             (lambda: d_s.sum(axis=0)) if has_bias else None,

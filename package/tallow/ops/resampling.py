@@ -45,10 +45,12 @@ class Taps:
         xp = array_module(x)
         tail = [1] * (-1 - axis)
         y = None
-        for index, weight in zip(self.index, self.weight, strict=True):
-            part = xp.take(x, xp.asarray(index), axis=axis)
-            if (weight != 1).any():
-                part *= xp.asarray(weight, x.dtype).reshape(-1, *tail)
+        weighted = (self.weight != 1).any(axis=1)
+        indices, weights = xp.asarray(self.index), xp.asarray(self.weight, x.dtype)
+        for index, weight, is_weighted in zip(indices, weights, weighted, strict=True):
+            part = xp.take(x, index, axis=axis)
+            if is_weighted:
+                part *= weight.reshape(-1, *tail)
             if y is None:
                 y = part
             else:

@@ -10,6 +10,7 @@ from tallow import dtypes
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.ops.filling import placed
 from tallow.ops.table import Index, Result, op
 
 
@@ -25,7 +26,7 @@ def where(condition: Index, input: Array | Scalar, other: Array | Scalar) -> Res
     _check_mask("where", condition)
     xp = array_module(condition)
     if not hasattr(input, "dtype") and not hasattr(other, "dtype"):
-        input = xp.asarray(input, dtypes.result_type((input, other)).storage)
+        input = placed(np.asarray(input, dtypes.result_type((input, other)).storage), xp)
     return xp.where(condition, input, other), lambda g: (lambda: g * condition, lambda: g * ~condition)
 
 
@@ -36,6 +37,8 @@ def masked_fill(input: Array, mask: Index, value: Array | Scalar) -> Result:
     if getattr(value, "ndim", 0):
         raise ShapeError(f"masked_fill: the value must have no dims, got shape {np.shape(value)}", mend="use where")
     xp = array_module(input)
+    if not hasattr(value, "dtype"):
+        value = placed(np.asarray(value, input.dtype), xp)
     filled = xp.where(mask, xp.asarray(value, input.dtype), input)
     return filled, lambda g: (lambda: g * ~mask, lambda: (g * mask).sum())
 

@@ -138,10 +138,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise DtypeError(f"one_hot: only applicable to int64 tensors, not {tensor.dtype}", mend="convert with .long()")
     if not indices.size and num_classes <= 0:
         raise ShapeError("one_hot: can not infer total number of classes from empty tensor")
-    if indices.size and int(indices.min()) < 0:
+    looks = indices.size and (type(indices) is np.ndarray or num_classes == -1)  # elsewhere that waits for the device
+    if looks and int(indices.min()) < 0:
         raise ShapeError("one_hot: class values must be non-negative")
     classes = int(indices.max()) + 1 if num_classes == -1 else num_classes
-    if classes < 1 or (indices.size and int(indices.max()) >= classes):
+    if classes < 1 or (looks and int(indices.max()) >= classes):
         raise ShapeError(f"one_hot: class values must be smaller than num_classes {num_classes}")
     xp = devices.array_module(indices)
     return wrap((indices[..., None] == xp.arange(classes, dtype=np.int64)).astype(np.int64))

@@ -11,6 +11,7 @@ from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.functions.similarity import pairwise_distance
 from tallow.nn.functional.loss import binary_cross_entropy_with_logits, check_constant, reduced, reduction_of
 from tallow.offer import offer
+from tallow.ops.indexing import check_places
 from tallow.ops.losses import multi_margin, multilabel_margin
 from tallow.tensor import Tensor
 
@@ -82,8 +83,7 @@ def multi_margin_loss(
     classes = batch.array.shape[1]
     if weight is not None and weight.array.shape != (classes,):
         raise ArgumentError(f"multi_margin_loss: weight must have shape ({classes},), got {tuple(weight.shape)}")
-    if labels.array.size and not (int(labels.array.min()) >= 0 and int(labels.array.max()) < classes):
-        raise ShapeError(f"multi_margin_loss: target out of range for {classes} classes")
+    check_places(labels.array, classes, 1, "multi_margin_loss", lowest=0, error=ShapeError)
     check_constant("multi_margin_loss", "weight", weight)
     values = apply(multi_margin, batch, labels, p, margin, weight)
     values = values if input.ndim == 2 else values[0]

@@ -18,6 +18,7 @@ from tallow_cuda.cublas import Cublas
 from tallow_cuda.launching import argument
 from tallow_cuda.memory import Memory
 from tallow_cuda.sources import with_headers
+from tallow_cuda.uploads import Uploads, is_pinned, pinned
 
 SHARED_WITHOUT_ASKING = 48 * 1024  # bytes of shared memory that every launch may have
 
@@ -35,20 +36,28 @@ class CupyBackend:
         self.gemm = self.cublas.gemm
         pool = cupy.get_default_memory_pool()
         self.memory = Memory(pool)
+        self._uploads = Uploads()
         if cupy.cuda.get_allocator() == pool.malloc:  # not where the program has chosen one of its own
             cupy.cuda.set_allocator(self.memory.allocate)
 
     def device_of(self, array: cupy.ndarray) -> device:
         return _device(array.device.id)
 
-    def from_host(self, array: np.ndarray[Any, Any], target: device) -> cupy.ndarray:
+    def from_host(self, array: np.ndarray[Any, Any], target: device, non_blocking: bool = False) -> cupy.ndarray:
         with _cuda_device(target):
             if cupy.cuda.get_current_stream().is_capturing():  # a replay would copy what is no longer there
                 raise DeviceError(
                     "this cannot be part of a CUDA graph: a copy from the host, while the stream is capturing",
                     mend="copy to the device before the capture, and write into that tensor before each replay",
                 )
-            return cupy.asarray(array)
+            return self._uploads.upload(array, non_blocking)
+
+    def pin(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """A copy in memory of the host's that the GPU reads by itself."""
+        return pinned(array)
+
+    def is_pinned(self, array: np.ndarray[Any, Any]) -> bool:
+        return is_pinned(array)
 
     def to_host(self, array: cupy.ndarray) -> np.ndarray[Any, Any]:
         return cupy.asnumpy(array)
@@ -88,6 +97,10 @@ class CupyBackend:
         """That of the current device: (8, 0) is Ampere's, (9, 0) Hopper's."""
         digits = cupy.cuda.Device().compute_capability
         return int(digits[:-1]), int(digits[-1])
+
+    def multiprocessors(self) -> int:
+        """How many the current device has."""
+        return int(cupy.cuda.Device().attributes["MultiProcessorCount"])
 
     def allow_tf32(self, allowed: bool) -> None:
         """Whether products of float32 matrices may be of ten bits of precision, on tensor cores."""

@@ -260,7 +260,7 @@ class Array:
     def __setitem__(self, key: Any, value: Any) -> None:
         is_number = isinstance(value, np.ndarray) and not value.ndim  # CuPy takes these here, and only here
         key, value = indices(key), value if is_number else unwrap(value)
-        if not streams_like.later(lambda: operator.setitem(self.host, key, value)):
+        if not streams_like.later(lambda: self.host.__setitem__(key, value)):
             self.host[key] = value
 
     def __len__(self) -> int:
@@ -350,6 +350,9 @@ class Backend:
     def gemm(*args: Any) -> None:
         if not streams_like.later(lambda: blas_like.gemm(*args)):
             blas_like.gemm(*args)
+
+    def multiprocessors(self) -> int:
+        return 1
 
     def prepare_capture(self) -> None: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from tallow.devices import array_module
+from tallow.devices import array_module, get_backend
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.quantized import INT8, QuantizedMatrix
@@ -18,6 +18,9 @@ MOST_ROWS = 8
 WARPS = 4  # of a block, as in the source
 TILE = 2  # rows of the matrix that a warp takes at once
 ENOUGH_WARPS = 4096  # for any card: 132 multiprocessors with some thirty each
+STAGED_BYTES = 96 << 10  # of shared memory, for the rows beside quantized weights
+SHARED_BYTES = 160 << 10  # that the blocks of a multiprocessor take at most
+MOST_BLOCKS = 5  # that a multiprocessor has registers for
 PER_LOAD = {"float": 4, "f16": 8, "bf16": 8, "int8": 16, "int4x2": 32}  # weights in 16 bytes
 
 
@@ -27,13 +30,15 @@ def few_rows(x: Array) -> bool:
 
 
 def few_rows_of_quantized(x: Array, codes: Array, scales: Array, bias: Array | None) -> bool:
-    """Up to eight rows of floats; groups of 32, 64, 128 … weights, or of int8 whole rows of 16, 32, 48 …"""
-    return few_rows(x) and is_float(x, scales, bias) and can_be_read(QuantizedMatrix(codes, scales))
+    """Up to eight rows of floats, 96 KiB as float32; groups of 32, 64, 128 … weights, or of int8 rows of 16, 32, 48 …"""
+    if not few_rows(x) or not is_float(x, scales, bias):
+        return False
+    return can_be_read(QuantizedMatrix(codes, scales), rows=x.size // x.shape[-1])
 
 
-def can_be_read(*matrices: Matrix) -> bool:
-    """Whether the kernel takes these side by side: of one dtype and contiguous, or of one quantization, 16 bytes of the
-    codes being all of one group."""
+def can_be_read(*matrices: Matrix, rows: int = 1) -> bool:
+    """Whether the kernel takes these side by side: of one dtype and contiguous; or of one quantization, 16 bytes of the
+    codes being all of one group, and so few rows of x beside them that shared memory holds them."""
     if any(_format(matrix) != _format(matrices[0]) for matrix in matrices):
         return False
     quantized = [matrix for matrix in matrices if isinstance(matrix, QuantizedMatrix)]
@@ -41,6 +46,8 @@ def can_be_read(*matrices: Matrix) -> bool:
         return all(matrix.flags.c_contiguous for matrix in matrices)  # type: ignore[union-attr]
     first = quantized[0]
     if any(matrix.group != first.group or matrix.scales.dtype != first.scales.dtype for matrix in quantized):
+        return False
+    if _staged_bytes(rows, first.shape[1], _format(first)) > STAGED_BYTES:
         return False
     whole_row = first.group == first.shape[1]
     return first.group % PER_LOAD[_format(first)] == 0 and (whole_row or first.group & (first.group - 1) == 0)
@@ -91,17 +98,22 @@ def linear_rows(
         S=element(scales),
         BIAS=element(bias),
         RESIDUAL=element(residual),
-        ROWS=1 << (rows - 1).bit_length(),
+        ROWS=_padded(rows),
         TILE=TILE,
         NORM=int(norm is not None),
         GATED=int(gated),
     )
     tiles = -(-columns * (2 if gated else 1) // TILE)
     split = _split(tiles, width // (WARP * PER_LOAD[formats[0]]))
+    blocks, shared = -(-tiles * split // WARPS), 0
+    if scales is not None:
+        shared = _staged_bytes(rows, width, formats[0])
+        backend: Any = get_backend("cuda")
+        blocks = min(blocks, backend.multiprocessors() * min(MOST_BLOCKS, SHARED_BYTES // shared))
     weight, eps = (None, 0.0) if norm is None else norm
     launch(
         kernel,
-        (-(-tiles * split // WARPS),),
+        (blocks,),
         (WARP * WARPS,),
         x,
         *_three([codes for codes, _ in held], NULL),
@@ -117,8 +129,20 @@ def linear_rows(
         1 if scales is None else scales.shape[1],
         _log2_of_group(matrices[0]),
         split,
+        shared=shared,
     )
     return y
+
+
+def _padded(rows: int) -> int:
+    """How many rows the kernel is compiled for."""
+    return 1 << (rows - 1).bit_length()
+
+
+def _staged_bytes(rows: int, width: int, format: str) -> int:
+    """Of shared memory, that x takes."""
+    whole = WARP * PER_LOAD[format]
+    return 4 * _padded(rows) * -(-width // whole) * whole
 
 
 def _format(matrix: Matrix) -> str:

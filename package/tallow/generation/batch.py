@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from tallow.dtypes import Array
 from tallow.errors import ArgumentError
-from tallow.generation.processors import LogitsProcessor, Text, processed
-from tallow.generation.sampling import Sample, greedy
+from tallow.generation.processors import LogitsProcessor, Text
+from tallow.generation.sampling import Sample, choose, greedy
 from tallow.generation.sequence import LanguageModel, check_prompt
 
 
@@ -20,8 +18,8 @@ class BatchModel(LanguageModel, Protocol):
     def new_cache(self, *, length: int, batch: int = 1, padding: Sequence[int] | None = None) -> Any:
         """An empty cache for `batch` sequences, of which the first `padding` tokens are no text."""
 
-    def last_logits(self, tokens: Sequence[Sequence[int]], cache: Any, last: int = 1) -> npt.NDArray[np.float32]:
-        """Append tokens (B, T) to the cache; the logits (B, last, V) of what follows the last ones, on the host."""
+    def last_logits(self, tokens: Sequence[Sequence[int]], cache: Any, last: int = 1) -> Array:
+        """Append tokens (B, T) to the cache; the logits (B, last, V) of what follows the last ones, as next_logits."""
 
 
 def generate_batch(
@@ -76,8 +74,8 @@ def _loop(
     for _ in range(count):
         logits_BV = model.last_logits(pending, cache)[:, 0]
         going = []
-        for place, row in enumerate(rows):
-            token = samples[row](processed(logits_BV[place], texts[row], processors), texts[row])
+        tokens = choose([samples[row] for row in rows], logits_BV, [texts[row] for row in rows], processors)
+        for place, (row, token) in enumerate(zip(rows, tokens, strict=True)):
             if token not in stop_ids:
                 yield row, token
                 texts[row].append(token)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tallow.devices import to_host
 from tallow.errors import ArgumentError
 from tallow.generation.batch import BatchModel
 from tallow.generation.processors import LogitsProcessor, Text, processed, require
@@ -68,7 +69,7 @@ def beam_search(
     finished: list[Beam] = []
     pending = [list(tokens)]
     for length in range(1, count + 1):
-        logits_BV = model.last_logits(pending, cache)[:, 0]
+        logits_BV = to_host(model.last_logits(pending, cache)[:, 0])
         # At most a stop id each can end, so num_beams of these can go on.
         candidates = _best(running, logits_BV, max(2, 1 + len(stops)) * num_beams, processors)
         ends = [candidate.text[-1] in stops or length == count for candidate in candidates]

@@ -1,17 +1,20 @@
 """What changes logits before a token is chosen: penalties on tokens that occurred.
 
 A processor is any function of logits (V,) and the tokens before that gives new logits; it may not change those it got.
+Logits are NumPy's. Only to penalties, which work on any device, are those of a GPU given as they are: `PENALTIES`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from tallow.devices import array_module, device_of, move
+from tallow.dtypes import Array
 from tallow.errors import ArgumentError
 
 Logits: TypeAlias = npt.NDArray[np.float32]
@@ -51,10 +54,10 @@ class RepetitionPenalty:
         require(0 < self.penalty < float("inf"), "repetition_penalty", self.penalty, "more than 0; 1 is off")
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
-        seen = np.array(sorted(set(tokens)), dtype=np.int64)
+        seen = _beside(np.array(sorted(set(tokens)), dtype=np.int64), logits_V)
         logits_V = logits_V.copy()
         chosen, penalty = logits_V[seen], logits_V.dtype.type(self.penalty)
-        logits_V[seen] = np.where(chosen > 0, chosen / penalty, chosen * penalty)
+        logits_V[seen] = array_module(logits_V).where(chosen > 0, chosen / penalty, chosen * penalty)
         return logits_V
 
 
@@ -71,8 +74,9 @@ class PresencePenalty:
         require(abs(self.penalty) < float("inf"), "presence_penalty", self.penalty, "a finite number; 0 is off")
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
+        seen = _beside(np.array(sorted(set(made(tokens))), dtype=np.int64), logits_V)
         logits_V = logits_V.copy()
-        logits_V[list(set(made(tokens)))] -= logits_V.dtype.type(self.penalty)
+        logits_V[seen] -= logits_V.dtype.type(self.penalty)
         return logits_V
 
 
@@ -91,8 +95,17 @@ class FrequencyPenalty:
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
         seen, counts = np.unique(np.array(made(tokens), dtype=np.int64), return_counts=True)
         logits_V = logits_V.copy()
-        logits_V[seen] -= logits_V.dtype.type(self.penalty) * counts.astype(logits_V.dtype)
+        penalties = logits_V.dtype.type(self.penalty) * counts.astype(logits_V.dtype)
+        logits_V[_beside(seen, logits_V)] -= _beside(penalties, logits_V)
         return logits_V
+
+
+PENALTIES = (RepetitionPenalty, PresencePenalty, FrequencyPenalty)
+
+
+def _beside(array: npt.NDArray[Any], logits_V: Array) -> Array:
+    """The array where the logits are."""
+    return array if type(logits_V) is np.ndarray else move(array, device_of(logits_V))
 
 
 def processed(logits_V: Logits, tokens: Sequence[int], processors: Sequence[LogitsProcessor]) -> Logits:

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from tallow.devices import to_host
+from tallow.dtypes import Array
 from tallow.errors import ArgumentError
-from tallow.generation.processors import Logits, LogitsProcessor, Text, processed
-from tallow.generation.sampling import Sample, greedy, not_a_number
+from tallow.generation.processors import Logits, LogitsProcessor, Text
+from tallow.generation.sampling import Sample, choose, greedy, not_a_number
 
 
 class LanguageModel(Protocol):
@@ -25,8 +27,8 @@ class LanguageModel(Protocol):
     def new_cache(self, *, length: int) -> Any:
         """An empty cache for one sequence of at most `length` tokens."""
 
-    def next_logits(self, tokens: Sequence[int], cache: Any) -> Logits:
-        """Append `tokens` to the cache; the logits (V,) of the token that follows, on the host."""
+    def next_logits(self, tokens: Sequence[int], cache: Any) -> Array:
+        """Append `tokens` to the cache; the logits (V,) of the token that follows, in float32 on the model's device."""
 
 
 class Choice(NamedTuple):
@@ -118,7 +120,7 @@ def _choices(
     stop_ids: Collection[int],
     processors: Sequence[LogitsProcessor],
     cache: Any,
-) -> Iterator[tuple[int, Logits]]:
+) -> Iterator[tuple[int, Array]]:
     """The tokens, and the model's logits for each.  Raises: as `generate`"""
     count = check_prompt(model, tokens, max_tokens)
     if cache is None:
@@ -141,11 +143,11 @@ def _loop(
     stop_ids: frozenset[int],
     processors: Sequence[LogitsProcessor],
     cache: Any,
-) -> Iterator[tuple[int, Logits]]:
+) -> Iterator[tuple[int, Array]]:
     pending = text[getattr(cache, "length", 0) :]
     for _ in range(count):
         logits_V = model.next_logits(pending, cache)
-        token = sample(processed(logits_V, text, processors), text)
+        (token,) = choose([sample], logits_V[None], [text], processors)
         if token in stop_ids:
             return
         yield token, logits_V
@@ -153,7 +155,8 @@ def _loop(
         pending = [token]  # the cache already holds everything before it
 
 
-def _scored(token: int, logits_V: Logits, top: int) -> Choice:
+def _scored(token: int, logits_V: Array, top: int) -> Choice:
+    logits_V = to_host(logits_V)
     scores_V = logits_V - log_sum_exp(logits_V)
     likeliest = np.argsort(-scores_V, kind="stable")[:top]
     return Choice(token, float(scores_V[token]), [(int(i), float(scores_V[i])) for i in likeliest])

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tallow.devices import to_host
 from tallow.errors import ArgumentError
 from tallow.generation.batch import BatchModel
 from tallow.generation.processors import Text
@@ -80,7 +81,7 @@ def _loop(
     while len(text) < end:
         guesses, guessed = _guess(draft, draft_cache, text, min(lookahead, end - len(text) - 1), sampler)
         unread = [*text[cache.length :], *guesses]
-        logits_TV = model.last_logits([unread], cache, last=len(guesses) + 1)[0]
+        logits_TV = to_host(model.last_logits([unread], cache, last=len(guesses) + 1)[0])
         for token in _agreed(guesses, guessed, _distributions(logits_TV, text, guesses, sampler), sampler):
             if token in stop_ids:
                 return
@@ -97,7 +98,8 @@ def _guess(
     start = len(text)
     distributions = []
     for _ in range(count):
-        distributions.append(sampler.distribution(draft.next_logits(text[cache.length :], cache), text))
+        logits_V = to_host(draft.next_logits(text[cache.length :], cache))
+        distributions.append(sampler.distribution(logits_V, text))
         text.append(sampler.draw(distributions[-1]))
     guesses = text[start:]
     del text[start:]

@@ -124,14 +124,14 @@ class CausalLM(PretrainedModel):
             device=weight.device,
         )
 
-    def next_logits(self, tokens: Sequence[int], cache: Any) -> npt.NDArray[np.float32]:
-        """Append `tokens`, one sequence, to the cache; the logits (V,) of what follows, on the host."""
+    def next_logits(self, tokens: Sequence[int], cache: Any) -> dtypes.Array:
+        """Append `tokens`, one sequence, to the cache; the logits (V,) of what follows, as `last_logits`."""
         return self.last_logits([tokens], cache)[0, 0]
 
-    def last_logits(self, tokens: Sequence[Sequence[int]], cache: KVCache, last: int = 1) -> npt.NDArray[np.float32]:
-        """Append tokens (B, T) to the cache; the logits (B, last, V) of what follows the last ones, on the host.
+    def last_logits(self, tokens: Sequence[Sequence[int]], cache: KVCache, last: int = 1) -> dtypes.Array:
+        """Append tokens (B, T) to the cache; the logits (B, last, V) of what follows the last ones.
 
-        A long text is read in chunks of `prefill_chunk`.
+        They are float32, on the model's device. A long text is read in chunks of `prefill_chunk`.
         """
         device = self.head_weight.device
         tokens_BT = devices.move(np.array(tokens, dtype=np.int64), device)
@@ -141,7 +141,7 @@ class CausalLM(PretrainedModel):
             # The last chunk is a whole one: it holds the `last` tokens, and the first takes what is left over.
             for start in range(total % chunk - chunk if total % chunk else 0, total, chunk):
                 hidden_BTD = self.hidden(wrap(tokens_BT[:, max(start, 0) : start + chunk]), cache)
-            return to_host(self.logits(hidden_BTD[:, -last:]).array)
+            return dtypes.cast(self.logits(hidden_BTD[:, -last:]).array, dtypes.float32)
 
     # ----------------------------------------------------------------------------------------------------------- text
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tallow import devices, dtypes, kernels
 from tallow.apply import apply
@@ -25,7 +24,7 @@ from tallow.errors import ArgumentError, DimensionError
 from tallow.io import llama2c
 from tallow.io.source import Source
 from tallow.kernels.decode_block import DecodeBlock, Matrix
-from tallow.models.causal_lm import CacheShape, CausalLM, to_host
+from tallow.models.causal_lm import CacheShape, CausalLM
 from tallow.models.config import Config, end_ids, rope_entries
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
 from tallow.nn.cache import KVCache
@@ -335,7 +334,7 @@ class Llama(CausalLM):
             cache.decoder = Decoder(self, cache)
         return cache
 
-    def next_logits(self, tokens: Sequence[int], cache: LlamaCache) -> npt.NDArray[np.float32]:
+    def next_logits(self, tokens: Sequence[int], cache: LlamaCache) -> Array:
         if len(tokens) > 1 or cache.decoder is None or not cache.decoder.holds() or cache.batch > 1:
             return super().next_logits(tokens, cache)
         cache.reserve(1)
@@ -343,7 +342,7 @@ class Llama(CausalLM):
             cache.decoder = Decoder(self, cache)
         if not 0 <= tokens[0] < self.vocab_size:
             raise DimensionError(f"token {tokens[0]} lies outside the vocabulary of {self.vocab_size}")
-        return to_host(cache.decoder.next_logits(tokens[0], cache))
+        return dtypes.cast(cache.decoder.next_logits(tokens[0], cache), dtypes.float32)
 
     # -------------------------------------------------------------------------------------------------------- loading
 

@@ -21,7 +21,7 @@
 #define __global__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-#define __shared__ static
+#define __shared__ static __attribute__((section("shared_memory")))
 #define __constant__ static const
 #define __restrict__
 #define __grid_constant__
@@ -31,6 +31,9 @@ struct dim3 {
 };
 
 static dim3 gridDim, blockDim, blockIdx;
+
+// Where the linker puts shared memory of fixed sizes, if there is any.
+extern "C" __attribute__((weak, visibility("hidden"))) unsigned char __start_shared_memory[], __stop_shared_memory[];
 
 namespace emulated {
 
@@ -272,6 +275,7 @@ inline const char* launch(void (*kernel)(void**), const unsigned* grid, const un
         long b = backwards ? blocks - 1 - i : i;
         blockIdx = {(unsigned)(b % grid[0]), (unsigned)(b / grid[0] % grid[1]), (unsigned)(b / ((long)grid[0] * grid[1]))};
         memset(shared, 0xff, shared_bytes);  // NaN, in every float format
+        if (__start_shared_memory) memset(__start_shared_memory, 0xff, __stop_shared_memory - __start_shared_memory);
         memcpy(shared + shared_bytes, canary, GUARD);
         run_block(backwards);
         if (memcmp(shared + shared_bytes, canary, GUARD)) failed = "shared memory was written beyond its end";
@@ -331,6 +335,7 @@ inline unsigned __ballot_sync(unsigned, int predicate) {
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
+inline int __clzll(long long x) { return x ? __builtin_clzll(x) : 64; }
 inline int __ffs(unsigned x) { return __builtin_ffs((int)x); }
 
 inline float __uint_as_float(unsigned x) {

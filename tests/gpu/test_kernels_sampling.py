@@ -1,0 +1,134 @@
+"""Tokens that CUDA kernels choose: those that NumPy chooses from the same numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.card import Card, rounded
+
+import tallow as tl
+from tallow.dtypes import bfloat16, dtype, float32
+from tallow.errors import NumericError
+from tallow.generation import Sampler, generate, generate_batch, greedy
+from tallow.models.gpt2 import GPT2, GPT2Config
+
+WIDTHS = [1, 37, 4100]
+LIMITS: list[dict[str, Any]] = [
+    {},
+    {"temperature": 0.7, "top_k": 5},
+    {"top_k": 40, "top_p": 0.8},
+    {"top_p": 0.9, "temperature": 2.0},
+    {"top_p": 0.6, "min_p": 0.2},
+    {"min_p": 0.05},
+    {"top_k": 3000, "top_p": 0.99, "min_p": 0.01, "temperature": 3.0},
+]
+
+
+def weights_of(logits_V: Any, sampler: Sampler) -> tuple[Any, Any]:
+    """The tokens that are kept, in the order in which they are drawn, and their weights: by sorting all."""
+    weights = np.exp((logits_V - logits_V.max()) / sampler.temperature)
+    order = np.lexsort((np.arange(len(weights)), -logits_V))
+    if sampler.top_k is not None and sampler.top_k < len(order):
+        order = order[logits_V[order] >= logits_V[order[sampler.top_k - 1]]]
+    if sampler.top_p < 1:
+        running = weights[order].cumsum()
+        order = order[: int((running <= sampler.top_p * running[-1]).sum()) + 1]
+    else:
+        order = np.sort(order)
+    order = order[weights[order] >= sampler.min_p]
+    return order, weights[order]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_tokens_are_those_of_sorted_weights(card: Card, limits: dict[str, Any]) -> None:
+    """With ties, and uniform numbers from end to end."""
+    sampler = Sampler(**limits, seed=0)
+    uniforms = [0.0, 0.2, 0.5, 0.9, 1 - 2**-53]
+    for width in WIDTHS:
+        rng = np.random.default_rng(width)
+        x = rounded(rng.standard_normal((5, width)) * 3, float32)
+        x[1] = np.round(x[1])  # many are equal
+        x[2, : width // 2] = -np.inf
+        tokens = card.get(card.run("sampled_tokens", card.put(x), uniforms, *sampler.limits)).tolist()
+        for row, uniform in enumerate(uniforms):
+            order, weights = weights_of(x[row], sampler)
+            running = weights.cumsum()
+            place = min(int((running <= uniform * running[-1]).sum()), len(order) - 1)
+            assert tokens[row] == order[place], (width, row)
+            assert tokens[row] == tl.kernels.KERNELS["sampled_tokens", "array"].fn(
+                x[row : row + 1].astype(np.float32), [uniform], *sampler.limits
+            )
+
+
+def test_every_token_that_is_kept_is_drawn_and_no_other(card: Card) -> None:
+    """Rows that are alike, more of them than a launch takes."""
+    x = np.repeat(rounded(np.random.default_rng(0).standard_normal((1, 40)), float32), 100, axis=0)
+    sampler = Sampler(top_k=9, min_p=0.3, seed=0)
+    order, weights = weights_of(x[0], sampler)
+    uniforms = [(i + 0.5) / len(x) for i in range(len(x))]
+    tokens = card.get(card.run_once("sampled_tokens", card.put(x), uniforms, *sampler.limits))
+    shares = np.bincount(tokens, minlength=40)[order] / len(x)
+    assert set(tokens.tolist()) == set(order.tolist())
+    np.testing.assert_allclose(shares, weights / weights.sum(), atol=1 / len(x))
+
+
+@pytest.mark.parametrize("dtype", [float32, bfloat16], ids=str)
+def test_greedy_takes_the_first_of_the_likeliest(card: Card, dtype: dtype) -> None:
+    for width in (1, 37, 2049):
+        x = rounded(np.random.default_rng(width).standard_normal((4, width)), dtype)
+        x[1] = -0.0
+        x[1, width // 2] = 0
+        x[2] = -np.inf
+        x[3, width // 3] = np.nan
+        expected = [int(x[0].argmax()), 0, 0, -1]
+        assert card.get(card.run("greedy_tokens", card.put(x, dtype))).tolist() == expected
+
+
+def test_logits_that_leave_no_choice(card: Card) -> None:
+    x = np.zeros((4, 300))
+    x[0, 299], x[1, 7], x[2] = np.nan, np.inf, -np.inf
+    assert card.get(card.run("sampled_tokens", card.put(x), [0.5] * 4, 1.0, 2, 0.9, 0.1)).tolist()[:3] == [-1] * 3
+    with pytest.raises(NumericError, match="no token can be chosen"):
+        generated(lambda: card.put(x[0]), Sampler(seed=0))
+    with pytest.raises(NumericError, match="no token can be chosen"):
+        generated(lambda: card.put(x[0]), greedy)
+
+
+def generated(logits: Any, sample: Any) -> list[int]:
+    class Model:
+        context_length = vocab_size = 300
+
+        def new_cache(self, **_: Any) -> Any:
+            return None
+
+        def next_logits(self, tokens: Any, cache: Any) -> Any:
+            return logits()
+
+    return list(generate(Model(), [1], max_tokens=2, sample=sample))
+
+
+SAMPLES: dict[str, Any] = {
+    "penalties": lambda: Sampler(0.8, 7, 0.9, 1.3, seed=5, presence_penalty=0.5, frequency_penalty=0.2),
+    "one of the user's": lambda: lambda logits_V, tokens: int(np.argsort(logits_V)[-2]),
+}
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_texts_equal_the_cpus(cuda: str, kind: str) -> None:
+    """Rows of a batch with limits of their own; a function of another's making is given NumPy's logits."""
+    config = GPT2Config(vocab_size=61, n_positions=40, n_embd=24, n_layer=1, n_head=4, initializer_range=0.4)
+    tl.manual_seed(1)
+    model = GPT2(config).eval()
+
+    def texts() -> Any:
+        samples = [SAMPLES[kind](), greedy, Sampler(seed=2, top_p=0.9), greedy]
+        prompts = [[3, 1, 4], [1, 5], [9], [2, 6, 5, 3]]
+        return sorted(generate_batch(model, prompts, max_tokens=6, sample=samples)), list(
+            generate(model, prompts[0], max_tokens=8, sample=SAMPLES[kind]())
+        )
+
+    expected = texts()
+    model.to(cuda)
+    assert texts() == expected

@@ -6,6 +6,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
+from tallow.kernels import kernel, run
 from tallow.ops.accumulate import add_at
 from tallow.ops.gather import check_index_dtype
 from tallow.ops.indexing import check_places
@@ -35,7 +36,7 @@ def embedding(
 
     Args:    scale_grad_by_freq: divide the gradient of each row by the number of its uses
     Shapes:  input (*) of integers, weight (V, D) -> (*, D)
-    Raises:  DimensionError for an index outside the table
+    Raises:  on the CPU, DimensionError for an index outside the table; elsewhere what it gives is not defined
     """
     if weight.ndim != 2:
         raise ShapeError(f"embedding: weight must be (num_embeddings, embedding_dim), not {tuple(weight.shape)}")
@@ -44,14 +45,25 @@ def embedding(
     padding_idx = check_padding_idx("embedding", padding_idx, rows)
 
     def backward(g: Array) -> tuple[Array]:
-        xp = array_module(g)
-        table = xp.zeros((rows, width), g.dtype)
         flat = input.reshape(-1)
-        add_at(table, (flat,), g.reshape(flat.size, width))
+        table = run("embedding_backward", g.reshape(flat.size, width), flat, rows, padding_idx)
         if scale_grad_by_freq:
-            table /= xp.maximum(xp.bincount(flat.astype(np.intp), minlength=rows), 1)[:, None].astype(g.dtype)
-        if padding_idx is not None:
-            table[padding_idx] = 0
+            uses = array_module(g).zeros(rows, np.int64)
+            add_at(uses, (flat,), array_module(g).ones(flat.size, np.int64))
+            table /= uses.clip(1, None)[:, None].astype(g.dtype)
         return (table,)
 
     return weight[input], backward
+
+
+@kernel("embedding_backward", "array")
+def embedding_backward_array(g: Array, index: Array, rows: int, padding_idx: int | None) -> Array:
+    """Zeros (rows, D), and added to the row index[n] the row n of g, except to the row `padding_idx`.
+
+    Shapes:  g (N, D), index (N,) -> (rows, D)
+    """
+    table = array_module(g).zeros((rows, g.shape[1]), g.dtype)
+    add_at(table, (index,), g)
+    if padding_idx is not None:
+        table[padding_idx] = 0
+    return table

@@ -51,8 +51,8 @@ template <> __device__ __forceinline__ bf16 from_float<bf16>(float x) {
     return y;
 }
 
-// N elements that are read and written at once; 16 bytes are the widest a thread can.
-template <class T, int N> struct alignas(sizeof(T) * N) Pack {
+// N elements that are read and written at once, or in 16 bytes at a time, which are the most that a thread can.
+template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
     T at[N];
 };
 
@@ -60,5 +60,5 @@ typedef long long index_t;  // what counts elements of arrays
 
 // Whether N elements from here on may be read as a Pack.
 template <int N, class T> __device__ __forceinline__ bool aligned(const T* p) {
-    return (unsigned long long)p % (sizeof(T) * N) == 0;
+    return (unsigned long long)p % alignof(Pack<T, N>) == 0;
 }

@@ -29,7 +29,7 @@ def codes_and_scales(bits: int, n: int, k: int, group: int) -> tuple[np.ndarray,
     [
         (8, dtypes.float32, 1, 5, 1200, 1200),
         (8, dtypes.float16, 3, 2, 96, 32),
-        (4, dtypes.float16, 1, 50, 2560, 128),
+        (4, dtypes.float16, 1, 50, 4224, 128),
         (4, dtypes.float32, 4, 3, 64, 32),
     ],
 )

@@ -80,7 +80,7 @@ class Backend(Protocol):
     module: Any  # the NumPy-like module whose functions take these arrays
 
     def device_of(self, array: Array) -> device: ...
-    def from_host(self, array: np.ndarray[Any, Any], target: device) -> Array: ...
+    def from_host(self, array: np.ndarray[Any, Any], target: device, non_blocking: bool = False) -> Array: ...
     def to_host(self, array: Array) -> np.ndarray[Any, Any]: ...
     def transfer(self, array: Array, target: device) -> Array: ...
 
@@ -93,7 +93,7 @@ class _Cpu:
     def device_of(self, array: Array) -> device:
         return CPU
 
-    def from_host(self, array: np.ndarray[Any, Any], target: device) -> Array:
+    def from_host(self, array: np.ndarray[Any, Any], target: device, non_blocking: bool = False) -> Array:
         return array
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
@@ -142,6 +142,14 @@ def get_backend(type: str) -> Backend:
     return _BY_TYPE[type]
 
 
+def available(type: str) -> Backend | None:
+    """The backend of a device type; None where its library or hardware is missing."""
+    try:
+        return get_backend(type)
+    except DeviceError:
+        return None
+
+
 def backend_of(array: Array) -> Backend:
     found = _BY_ARRAY.get(type(array))
     if found is None:
@@ -187,12 +195,15 @@ def is_on(array: Array, target: device) -> bool:
     return backend.device_of(array).index in (None, target.index)  # None: the CPU is one
 
 
-def move(array: Array, target: device) -> Array:
-    """The array on `target`; the same object if it is there already."""
+def move(array: Array, target: device, non_blocking: bool = False) -> Array:
+    """The array on `target`; the same object if it is there already.
+
+    Args:  non_blocking: do not wait for a copy out of pinned memory
+    """
     backend = get_backend(target.type)
     if is_on(array, target):
         return array
     source = backend_of(array)
     if source.type == target.type:
         return backend.transfer(array, target)
-    return backend.from_host(source.to_host(array), target)
+    return backend.from_host(source.to_host(array), target, non_blocking)

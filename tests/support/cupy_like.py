@@ -332,6 +332,10 @@ _define_operators()
 MODULE = Module()
 
 
+class PinnedMemory(bytearray):
+    """As cupy.cuda.PinnedMemoryPointer."""
+
+
 class Backend:
     """As `tallow_cuda.backend.CupyBackend`, for one device."""
 
@@ -365,9 +369,20 @@ class Backend:
     def device_of(self, array: Array) -> device:
         return device("cuda", 0)
 
-    def from_host(self, array: np.ndarray[Any, Any], target: device) -> Array:
+    def from_host(self, array: np.ndarray[Any, Any], target: device, non_blocking: bool = False) -> Array:
         streams_like.refuse("a copy from the host")
         return Array(array.copy())
+
+    def pin(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        made = np.frombuffer(PinnedMemory(max(array.nbytes, 1)), array.dtype, array.size).reshape(array.shape)
+        made[...] = array
+        return made
+
+    def is_pinned(self, array: np.ndarray[Any, Any]) -> bool:
+        base: Any = array
+        while isinstance(base, np.ndarray | memoryview):
+            base = base.base if isinstance(base, np.ndarray) else base.obj
+        return isinstance(base, PinnedMemory)
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         return array.get()

@@ -78,6 +78,21 @@ def default_convert(data: Any) -> Any:
     return data
 
 
+def pinned(batch: Any) -> Any:
+    """The batch with its tensors of the CPU in pinned memory, as `Tensor.pin_memory` gives it."""
+    if isinstance(batch, Tensor):
+        return batch.pin_memory() if batch.is_cpu else batch
+    if isinstance(batch, str | bytes):
+        return batch
+    if isinstance(batch, Mapping):
+        return _mapping_like(batch, {key: pinned(value) for key, value in batch.items()})
+    if isinstance(batch, tuple) and not hasattr(batch, "_fields"):
+        return tuple(map(pinned, batch))
+    if isinstance(batch, Sequence):
+        return _sequence_like(batch, [pinned(item) for item in batch])
+    return batch.pin_memory() if hasattr(batch, "pin_memory") else batch
+
+
 def _function_for(first: Any, table: CollateMap) -> Callable[..., Any] | None:
     if type(first) in table:
         return table[type(first)]

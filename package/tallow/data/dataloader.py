@@ -42,7 +42,8 @@ class DataLoader(Generic[T_co]):
         num_workers: how many processes load batches in advance; 0 loads each when it is asked for, in this process.
             A browser tab has no processes: there, more than 0 is a warning and loads as 0 does.
         collate_fn: makes the batch from the list of its samples.
-        pin_memory: taken for PyTorch's sake; memory is not pinned.
+        pin_memory: give batches in memory that a GPU reads by itself, so that `batch.to("cuda", non_blocking=True)`
+            does not wait; without a GPU it changes nothing. A batch of a class of one's own has a method `pin_memory`.
         drop_last: leave out a last batch that is smaller.
         timeout: in seconds, how long to wait for a batch from a worker; 0 waits as long as it takes.
         worker_init_fn: called first in each worker, with its number.

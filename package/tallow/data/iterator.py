@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from tallow import devices
+from tallow.data.collate import pinned
 from tallow.data.sampler import draw_seed
 from tallow.errors import ArgumentTypeError
 
@@ -21,6 +23,7 @@ class LoaderIterator(Iterator[Any]):
         self._indices = iter(self._index_sampler)
         self._base_seed = draw_seed(loader.generator)
         self._reported = loader.reported_length
+        self._pins = loader.pin_memory and devices.available("cuda") is not None
         self._yielded = 0
 
     def restart(self) -> None:
@@ -39,7 +42,7 @@ class LoaderIterator(Iterator[Any]):
                 "have been fetched; with workers, each must take its share of the samples: see get_worker_info()",
                 stacklevel=2,
             )
-        return batch
+        return pinned(batch) if self._pins else batch
 
     def _next(self) -> Any:
         raise NotImplementedError

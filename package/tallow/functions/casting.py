@@ -14,13 +14,19 @@ from tallow.ops.casting import clone, to_device, to_dtype
 from tallow.tensor import Tensor
 
 
-def convert(input: Tensor, dtype: dtypes.dtype | None, device: devices.device | None, copy: bool = False) -> Tensor:
+def convert(
+    input: Tensor,
+    dtype: dtypes.dtype | None,
+    device: devices.device | None,
+    copy: bool = False,
+    non_blocking: bool = False,
+) -> Tensor:
     """The tensor with that dtype on that device: itself if it is so already, unless `copy`."""
     made = input
     if dtype is not None and input.dtype is not dtype:
         made = apply(to_dtype, made, dtype)
     if device is not None and not devices.is_on(made.array, device):
-        made = apply(to_device, made, device)
+        made = apply(to_device, made, device, non_blocking)
     return input.clone() if copy and made is input else made
 
 
@@ -35,7 +41,11 @@ def to(
     copy: bool = False,
     memory_format: memory_format | None = None,
 ) -> Tensor:
-    """to(dtype), to(device), to(device, dtype), to(other): the tensor itself if nothing changes, unless `copy`."""
+    """to(dtype), to(device), to(device, dtype), to(other): the tensor itself if nothing changes, unless `copy`.
+
+    Args:
+        non_blocking: do not wait for a copy from pinned memory to a GPU, which must not be written to until it is done.
+    """
     kinds: list[Any] = list(args)
     if kinds and isinstance(kinds[0], Tensor):
         other = kinds.pop(0)
@@ -45,12 +55,14 @@ def to(
             dtype = kinds.pop(0)
     elif kinds and not isinstance(kinds[0], bool):
         dtype = kinds.pop(0)
-    if len(kinds) > 1:  # the first of them is non_blocking, which changes no result
+    if kinds and isinstance(kinds[0], bool):
+        non_blocking = kinds[0]
+    if len(kinds) > 1:
         copy = kinds[1]
     if other is not None:
         dtype, device = other.dtype, other.device
     target = None if device is None else devices.device(device)
-    made = convert(input, None if dtype is None else dtypes.as_dtype(dtype), target, copy)
+    made = convert(input, None if dtype is None else dtypes.as_dtype(dtype), target, copy, non_blocking)
     return made if memory_format in (None, preserve_format) else contiguous(made, memory_format)
 
 
@@ -123,7 +135,7 @@ def cpu(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
 def cuda(
     input: Tensor, device: Any = None, non_blocking: bool = False, memory_format: memory_format | None = None
 ) -> Tensor:
-    return convert(input, None, devices.device("cuda" if device is None else device))
+    return convert(input, None, devices.device("cuda" if device is None else device), non_blocking=non_blocking)
 
 
 @offer("Tensor")

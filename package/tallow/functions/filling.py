@@ -21,7 +21,7 @@ def copy_(input: Tensor, src: Tensor | float, non_blocking: bool = False) -> Ten
         return fill_(input, src)
     if not isinstance(src, Tensor):
         raise ArgumentTypeError(f"copy_: src must be a Tensor, not {type(src).__name__}")
-    return apply_inplace(copy, input, convert(src, input.dtype, input.device))
+    return apply_inplace(copy, input, convert(src, input.dtype, input.device, non_blocking=non_blocking))
 
 
 @offer("Tensor_")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow import dtypes
+from tallow import devices, dtypes
+from tallow.errors import ArgumentTypeError
 from tallow.offer import offer
-from tallow.tensor import Tensor
+from tallow.tensor import Tensor, wrap
 
 
 @offer("tl")
@@ -70,13 +71,24 @@ def detach(input: Tensor) -> Tensor:
 
 @offer("Tensor")
 def pin_memory(input: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: its memory is not locked, and a copy to a GPU waits for the end."""
-    return input
+    """A copy in memory of the host's that a GPU reads by itself: `to("cuda", non_blocking=True)` of it does not wait.
+    The tensor itself if it is there already, and where there is no GPU.
+
+    Raises:  ArgumentTypeError for a tensor that is not on the CPU
+    """
+    if not input.is_cpu:
+        raise ArgumentTypeError(f"pin_memory: cannot pin a tensor on {input.device}", mend="only the host's is pinned")
+    backend: Any = devices.available("cuda")
+    if backend is None or backend.is_pinned(input.array):
+        return input
+    return wrap(backend.pin(input.array))
 
 
 @offer("Tensor")
 def is_pinned(input: Tensor, device: Any = None) -> bool:
-    return False
+    """Whether it lies in memory of the host's that a GPU reads by itself."""
+    backend: Any = devices.registered("cuda") if input.is_cpu else None
+    return backend is not None and backend.is_pinned(input.array)
 
 
 @offer("Tensor")

@@ -15,10 +15,10 @@ def to_dtype(input: Array, dtype: dtypes.dtype) -> Result:
 
 
 @op("", dtypes="keep")
-def to_device(input: Array, device: devices.device) -> Result:
+def to_device(input: Array, device: devices.device, non_blocking: bool = False) -> Result:
     """The elements on another device; the gradient comes back."""
     source = devices.device_of(input)
-    return devices.move(input, device), lambda g: (devices.move(g, source)[...],)
+    return devices.move(input, device, non_blocking), lambda g: (devices.move(g, source)[...],)
 
 
 @op(dtypes="keep")

@@ -652,7 +652,8 @@ class Methods:
     def is_nonzero(self) -> builtins.bool:
         """Whether the only element is not zero."""
 
-    def is_pinned(self, device: Any = ...) -> builtins.bool: ...
+    def is_pinned(self, device: Any = ...) -> builtins.bool:
+        """Whether it lies in memory of the host's that a GPU reads by itself."""
 
     def is_same_size(self, other: Tensor) -> builtins.bool: ...
 
@@ -972,7 +973,7 @@ class Methods:
         """Reorder the dims: dim i of the result is dim dims[i] of the input."""
 
     def pin_memory(self, device: Any = ...) -> Tensor:
-        """The tensor itself: its memory is not locked, and a copy to a GPU waits for the end."""
+        """A copy in memory of the host's that a GPU reads by itself: `to("cuda", non_blocking=True)` of it does not wait."""
 
     def pinverse(self, rcond: builtins.float = ...) -> Tensor:
         """As `linalg.pinv`, with the smallest singular values kept that PyTorch keeps here."""

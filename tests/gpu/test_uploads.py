@@ -1,0 +1,179 @@
+"""Pinned memory: batches and weights go to a GPU without waiting, and what a copy still reads is not given back."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+import weakref
+from collections.abc import Iterator
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import tallow as tl
+from tallow.data import DataLoader, TensorDataset
+from tallow.errors import ArgumentTypeError
+
+
+def test_a_pinned_tensor_is_a_copy(cuda: str) -> None:
+    x = tl.arange(6).reshape(2, 3)
+    pinned = x.pin_memory()
+    assert pinned is not x
+    assert pinned.tolist() == x.tolist()
+    assert (pinned.is_pinned(), pinned[1:].is_pinned(), x.is_pinned()) == (True, True, False)
+    assert pinned.pin_memory() is pinned
+    x += 1
+    assert pinned.to(cuda, non_blocking=True).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert pinned.T.to(cuda).tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert tl.zeros(0).pin_memory().to(cuda).shape == (0,)
+    with pytest.raises(ArgumentTypeError, match="cannot pin a tensor on cuda:0"):
+        x.to(cuda).pin_memory()
+
+
+class Pair(NamedTuple):
+    x: tl.Tensor
+    rest: dict[str, Any]
+
+
+def test_a_loader_gives_pinned_batches(cuda: str) -> None:
+    data = TensorDataset(tl.arange(10.0).reshape(5, 2), tl.arange(5))
+    for x, y in DataLoader(data, batch_size=2, pin_memory=True):
+        assert x.is_pinned()
+        assert y.is_pinned()
+        assert x.to(cuda, non_blocking=True)[:, 0].tolist() == [2.0 * i for i in y.tolist()]
+    (batch,) = DataLoader([0], pin_memory=True, collate_fn=lambda _: Pair(tl.ones(1), {"y": [tl.ones(2)], "s": "text"}))
+    assert type(batch) is Pair
+    assert batch.x.is_pinned()
+    assert batch.rest["y"][0].is_pinned()
+    assert batch.rest["s"] == "text"
+    assert not any(x.is_pinned() for x, _ in DataLoader(data))
+
+
+class PinnedMemoryPointer(bytearray):
+    pass
+
+
+class Card:
+    """A stream that does its copies when it is asked to, one after the other."""
+
+    def __init__(self) -> None:
+        self.queue: list[Any] = []
+
+    def record(self, event: Event) -> Event:
+        event.behind = len(self.queue)
+        self.queue.append(lambda: setattr(event, "done", True))
+        event.card = self
+        return event
+
+    def is_capturing(self) -> bool:
+        return False
+
+    def finish(self, until: int | None = None) -> None:
+        count = len(self.queue) if until is None else until + 1
+        for i, step in enumerate(self.queue[:count]):
+            step()
+            self.queue[i] = lambda: None
+
+
+class Event:
+    card: Card
+    behind: int
+
+    def __init__(self, disable_timing: bool) -> None:
+        self.done = False
+
+    def synchronize(self) -> None:
+        self.card.finish(self.behind)
+
+
+class Pointer:
+    """As cupy.cuda.MemoryPointer, into memory of NumPy's."""
+
+    def __init__(self, card: Card, memory: np.ndarray[Any, Any]) -> None:
+        self.card, self.memory = card, memory
+
+    def __add__(self, offset: int) -> Pointer:
+        return Pointer(self.card, self.memory[offset:])
+
+    def copy_from_host_async(self, address: int, size: int) -> None:
+        import ctypes
+
+        target = self.memory
+
+        def copy() -> None:
+            target[:size] = np.frombuffer(ctypes.string_at(address, size), np.uint8)
+
+        self.card.queue.append(copy)
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[Card]:
+    """tallow_cuda.uploads over a library whose copies are late: what it reads too early, or too late, is noticed."""
+    made = Card()
+
+    def empty(shape: Any, dtype: Any) -> Any:
+        host = np.zeros(shape, dtype)
+        return SimpleNamespace(host=host, data=Pointer(made, host.reshape(-1).view(np.uint8)))
+
+    runtime = SimpleNamespace(getDevice=lambda: 0)
+    cuda = SimpleNamespace(
+        runtime=runtime,
+        Event=Event,
+        Device=lambda index: nullcontext(),
+        PinnedMemoryPointer=PinnedMemoryPointer,
+        alloc_pinned_memory=PinnedMemoryPointer,
+        get_current_stream=lambda: made,
+    )
+    asarray = lambda array: SimpleNamespace(host=array.copy())  # noqa: E731
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda, empty=empty, asarray=asarray, ndarray=None))
+    monkeypatch.delitem(sys.modules, "tallow_cuda.uploads", raising=False)
+    yield made
+    sys.modules.pop("tallow_cuda.uploads", None)  # it holds the library that was not CuPy
+
+
+def test_a_copy_keeps_what_it_reads(card: Card) -> None:
+    uploads = importlib.import_module("tallow_cuda.uploads")
+    queue, source = uploads.Uploads(), uploads.pinned(np.arange(5.0))
+    kept = weakref.ref(source)
+    there = queue.upload(source, non_blocking=True)
+    del source
+    gc.collect()
+    assert kept() is not None
+    assert there.host.tolist() == [0, 0, 0, 0, 0]
+    card.finish()
+    assert there.host.tolist() == [0, 1, 2, 3, 4]
+    queue.upload(uploads.pinned(np.ones(1)), non_blocking=True)
+    gc.collect()
+    assert kept() is None
+
+
+def test_a_blocking_copy_is_done(card: Card) -> None:
+    uploads = importlib.import_module("tallow_cuda.uploads")
+    source = uploads.pinned(np.arange(6).reshape(2, 3))
+    assert uploads.is_pinned(source[:, 1:])
+    assert not uploads.is_pinned(source.copy())
+    there = uploads.Uploads().upload(source.T, non_blocking=False)
+    source[:] = 7
+    assert there.host.tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+@pytest.mark.parametrize("length", [41, 40, 24, 9])
+def test_large_arrays_go_by_parts_through_memory_of_a_fixed_size(
+    length: int, card: Card, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uploads = importlib.import_module("tallow_cuda.uploads")
+    monkeypatch.setattr(uploads, "PART", 8)
+    queue = uploads.Uploads()
+    sources = [np.arange(length, dtype=np.uint8) + shift for shift in (1, 100)]
+    made = [queue.upload(source, non_blocking=False) for source in sources]
+    expected = [source.copy() for source in sources]
+    for source in sources:
+        source[:] = 0  # it may be written to at once
+    card.finish()
+    for there, source in zip(made, expected, strict=True):
+        np.testing.assert_array_equal(there.host, source)
+    assert [memory.nbytes for memory, _ in queue._parts[0]] == [8, 8]

@@ -18,6 +18,12 @@ WIDEST = 128
 CHUNK = 16  # bytes that a thread copies at once
 MOST = 65535  # blocks in a grid's y and z
 
+# By the padded width, and whether there is a mask: the tiles of 16 rows that a warp has, and the rows that these meet
+# at once. More tiles are fewer reads of shared memory; these are what registers hold without spilling, on 8.0 and 9.0.
+FORWARD = {(64, 0): (2, 64), (64, 1): (2, 64), (128, 0): (2, 32), (128, 1): (1, 64)}
+BACKWARD_Q = {(64, 0): (2, 32), (64, 1): (2, 32), (128, 0): (2, 32), (128, 1): (1, 64)}
+BACKWARD_KV = {(64, 0): (2, 32), (64, 1): (1, 64), (128, 0): (1, 32), (128, 1): (1, 32)}
+
 
 def half_attention(
     q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
@@ -92,9 +98,9 @@ def attention(
     Shapes:  q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), bias to broadcast -> (B, H, T, E), in memory (B, T, H, E)
     """
     call = _Call(q, k, v, bias, scale, is_causal, groups)
-    # Two tiles of queries for each key that is read from shared memory, as far as registers go without spilling.
-    tiles = 1 if call.queries <= 64 or call.added else 2
-    keys = 32 if call.padded > 64 and tiles == 2 else 64
+    tiles, keys = FORWARD[call.padded, call.added]
+    if call.queries <= WARPS * 16:
+        tiles = 1
     y = _heads_last((*q.shape[:3], call.value_width), q, q.dtype)
     stats = array_module(q).empty((*q.shape[:3], 2), FLOAT32)
     kernel = load("flash_attention.cu", "flash_attention", **call.defines, TILES=tiles, KEYS=keys)
@@ -121,7 +127,7 @@ def attention_backward(
     operands = (rounded, call.q, call.k, call.v, bias, records)
     dq, dk, dv = (_heads_last(x.shape, x, g.dtype) for x in (q, k, v))
 
-    tiles, keys = (2, 32) if call.padded == 64 else (1, 32 if call.added else 64)
+    tiles, keys = BACKWARD_Q[call.padded, call.added]
     kernel = load("flash_attention_backward_q.cu", "flash_attention_backward_q", **defines, TILES=tiles, KEYS=keys)
     rows = WARPS * tiles * 16
     launch(
@@ -130,8 +136,10 @@ def attention_backward(
         shared=call.shared(2 * rows + 4 * keys),
     )  # fmt: skip
 
-    queries, rows = 64 if call.padded == 64 else 32, WARPS * 16
-    kernel = load("flash_attention_backward_kv.cu", "flash_attention_backward_kv", **defines, TILES=1, QUERIES=queries)
+    tiles, queries = BACKWARD_KV[call.padded, call.added]
+    defines.update(TILES=tiles, QUERIES=queries)
+    kernel = load("flash_attention_backward_kv.cu", "flash_attention_backward_kv", **defines)
+    rows = WARPS * tiles * 16
     launch(
         kernel, (-(-call.keys // rows), call.kv_heads, call.batch), (WARPS * WARP,),
         *operands, dk, dv, *call.sizes, *call.strides, *_strides(dk), *_strides(dv), *call.by_mask, *call.last,

@@ -46,15 +46,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     };
     auto copy_step = [&](int step) {
         Stage to = stage(step);
-        index_t head = step / blocks, query = (step % blocks + unseen) * QUERIES, left = queries - query;
+        int head = step / blocks, query = (step % blocks + unseen) * QUERIES, left = (int)queries - query;
         index_t at = before + head * queries + query;
         copy_tile<QUERIES, THREADS>(to.q, q + (first_head + head) * q_by_head + query * q_by_row, q_by_row, left, width);
         copy_tile<QUERIES, THREADS>(to.g, g + at * value_width, value_width, left, value_width);
         for (int i = threadIdx.x; i < QUERIES; i += THREADS)
             copy_async_16(to.records + i * 4, records + (i < left ? at + i : at) * 4, i < left);
     };
-    copy_tile<KEYS, THREADS>(k_tile, k, k_by_row, keys - first, width);
-    copy_tile<KEYS, THREADS>(v_tile, v, v_by_row, keys - first, value_width);
+    copy_tile<KEYS, THREADS>(k_tile, k, k_by_row, (int)keys - first, width);
+    copy_tile<KEYS, THREADS>(v_tile, v, v_by_row, (int)keys - first, value_width);
     if (steps > 0) copy_step(0);
     copy_async_commit();
 
@@ -99,6 +99,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     dk += batch * dk_by_batch + blockIdx.y * dk_by_head + first * dk_by_row;
     dv += batch * dv_by_batch + blockIdx.y * dv_by_head + first * dv_by_row;
-    store(dk, dk_by_row, row, keys - first, width, k_sum, scale);
-    store(dv, dv_by_row, row, keys - first, value_width, v_sum, 1.0f);
+    store(dk, dk_by_row, row, (int)keys - first, width, k_sum, scale);
+    store(dv, dv_by_row, row, (int)keys - first, value_width, v_sum, 1.0f);
 }

@@ -41,12 +41,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     auto k_tile = [&](int block) { return Tile<X, WIDTH>{stages + block % 2 * (2 * KEYS * WIDTH)}; };
     auto v_tile = [&](int block) { return Tile<X, WIDTH>{stages + block % 2 * (2 * KEYS * WIDTH) + KEYS * WIDTH}; };
     auto copy_block = [&](int block) {
-        index_t key = (index_t)block * KEYS;
-        copy_tile<KEYS, THREADS>(k_tile(block), k + key * k_by_row, k_by_row, keys - key, width);
-        copy_tile<KEYS, THREADS>(v_tile(block), v + key * v_by_row, v_by_row, keys - key, value_width);
+        int key = block * KEYS;
+        copy_tile<KEYS, THREADS>(k_tile(block), k + key * k_by_row, k_by_row, (int)keys - key, width);
+        copy_tile<KEYS, THREADS>(v_tile(block), v + key * v_by_row, v_by_row, (int)keys - key, value_width);
     };
-    copy_tile<QUERIES, THREADS>(q_tile, q, q_by_row, queries - first, width);
-    copy_tile<QUERIES, THREADS>(g_tile, g + before * value_width, value_width, queries - first, value_width);
+    copy_tile<QUERIES, THREADS>(q_tile, q, q_by_row, (int)queries - first, width);
+    copy_tile<QUERIES, THREADS>(g_tile, g + before * value_width, value_width, (int)queries - first, value_width);
     copy_block(0);
     copy_async_commit();
 
@@ -84,5 +84,5 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 
     dq += batch * dq_by_batch + head * dq_by_head + first * dq_by_row;
-    store(dq, dq_by_row, row, queries - first, width, d, scale);
+    store(dq, dq_by_row, row, (int)queries - first, width, d, scale);
 }

@@ -10,27 +10,30 @@
 #include "mma.cuh"
 #include "reduce.cuh"
 
-// Rows of Width elements, a multiple of 64. The 16-byte chunks of a row are permuted by its number, so that one chunk of
-// eight rows in turn, which is what ldmatrix reads at a time, lies in eight different groups of banks.
+// Rows of Width elements, 64 or 128. The 16-byte chunks of a row are permuted by its number, so that one chunk of eight
+// rows in turn, which is what ldmatrix reads at a time, lies in eight different groups of banks.
 template <class T, int Width> struct Tile {
     T* at;
 
-    __device__ __forceinline__ T* chunk(int row, int number) const {
-        return at + row * Width + (number ^ row % 8) * 8;
-    }
+    // Where a chunk begins. That of chunk `number ^ n`, n even, begins at `offset(row, number) ^ n * 8`, and that of the row
+    // that is 8 n rows further at `offset(row, number) + 8 * n * Width`: few instructions where n is known to the compiler.
+    __device__ __forceinline__ static int offset(int row, int number) { return row * Width + (number ^ row % 8) * 8; }
+
+    __device__ __forceinline__ T* chunk(int row, int number) const { return at + offset(row, number); }
 };
 
 // Begin to copy the first `rows` rows, of `width` elements, a multiple of 8; what else there is of the Rows x Width of the
 // tile becomes 0. All `Threads` of the block take part.
 template <int Rows, int Threads, class T, int Width>
-__device__ __forceinline__ void copy_tile(Tile<T, Width> to, const T* from, index_t by_row, index_t rows, int width) {
-    constexpr int CHUNKS = Width / 8;
+__device__ __forceinline__ void copy_tile(Tile<T, Width> to, const T* from, index_t by_row, int rows, int width) {
+    constexpr int CHUNKS = Width / 8, STEP = Threads / CHUNKS;
+    static_assert(STEP % 8 == 0 && Rows % STEP == 0, "each thread copies whole steps");
+    int row = threadIdx.x / CHUNKS, number = threadIdx.x % CHUNKS;
+    T* target = to.chunk(row, number);
+    from += row * by_row + number * 8;
+    rows = number * 8 < width ? rows - row : 0;
 #pragma unroll
-    for (int i = threadIdx.x; i < Rows * CHUNKS; i += Threads) {
-        int row = i / CHUNKS, number = i % CHUNKS;
-        bool wanted = row < rows && number * 8 < width;
-        copy_async_16(to.chunk(row, number), wanted ? from + row * by_row + number * 8 : from, wanted);
-    }
+    for (int i = 0; i < Rows; i += STEP, from += STEP * by_row) copy_async_16(target + i * Width, from, i < rows);
 }
 
 // c += a bᵀ for the 16 · Tiles rows of a from `row` on, and the rows of b.
@@ -39,19 +42,20 @@ template <int Tiles, int Columns, class T, int Width>
 __device__ __forceinline__ void multiply_rows(float (&c)[Tiles][Columns][4], Tile<T, Width> a, int row,
                                               Tile<T, Width> b) {
     int lane = threadIdx.x % WARP;
+    int from_a = a.offset(row + lane % 16, lane / 16), from_b = b.offset(lane % 8 + lane / 16 * 8, lane / 8 % 2);
 #pragma unroll
-    for (int k = 0; k < Width / 16; k++) {
+    for (int k = 0; k < Width; k += 16) {
         unsigned left[Tiles][4];
 #pragma unroll
-        for (int m = 0; m < Tiles; m++) load_matrices(left[m], a.chunk(row + m * 16 + lane % 16, k * 2 + lane / 16));
+        for (int m = 0; m < Tiles; m++) load_matrices(left[m], a.at + (from_a ^ k) + m * 16 * Width);
 #pragma unroll
-        for (int n = 0; n < Columns / 2; n++) {
+        for (int n = 0; n < Columns; n += 2) {
             unsigned right[4];
-            load_matrices(right, b.chunk(n * 16 + lane % 8 + lane / 16 * 8, k * 2 + lane / 8 % 2));
+            load_matrices(right, b.at + (from_b ^ k) + n * 8 * Width);
 #pragma unroll
             for (int m = 0; m < Tiles; m++) {
-                multiply_add<T>(c[m][n * 2], left[m], right[0], right[1]);
-                multiply_add<T>(c[m][n * 2 + 1], left[m], right[2], right[3]);
+                multiply_add<T>(c[m][n], left[m], right[0], right[1]);
+                multiply_add<T>(c[m][n + 1], left[m], right[2], right[3]);
             }
         }
     }
@@ -61,23 +65,23 @@ __device__ __forceinline__ void multiply_rows(float (&c)[Tiles][Columns][4], Til
 template <int Tiles, int Inner, class T, int Width>
 __device__ __forceinline__ void multiply(float (&c)[Tiles][Width / 8][4], const float (&a)[Tiles][Inner][4],
                                          Tile<T, Width> b) {
-    int lane = threadIdx.x % WARP;
+    int lane = threadIdx.x % WARP, from_b = b.offset(lane % 16, lane / 16);
 #pragma unroll
-    for (int k = 0; k < Inner / 2; k++) {
+    for (int k = 0; k < Inner; k += 2) {
         unsigned left[Tiles][4];  // where c's elements lie, there a's have to
 #pragma unroll
         for (int m = 0; m < Tiles; m++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                left[m][i] = pack<T>(a[m][k * 2 + i / 2][i % 2 * 2], a[m][k * 2 + i / 2][i % 2 * 2 + 1]);
+                left[m][i] = pack<T>(a[m][k + i / 2][i % 2 * 2], a[m][k + i / 2][i % 2 * 2 + 1]);
 #pragma unroll
-        for (int n = 0; n < Width / 16; n++) {
+        for (int n = 0; n < Width / 8; n += 2) {
             unsigned right[4];
-            load_matrices_transposed(right, b.chunk(k * 16 + lane % 16, n * 2 + lane / 16));
+            load_matrices_transposed(right, b.at + (from_b ^ n * 8) + k * 8 * Width);
 #pragma unroll
             for (int m = 0; m < Tiles; m++) {
-                multiply_add<T>(c[m][n * 2], left[m], right[0], right[1]);
-                multiply_add<T>(c[m][n * 2 + 1], left[m], right[2], right[3]);
+                multiply_add<T>(c[m][n], left[m], right[0], right[1]);
+                multiply_add<T>(c[m][n + 1], left[m], right[2], right[3]);
             }
         }
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.card import FLOATS, PRECISION, Card, rounded
+from support.card import PRECISION, Card, rounded
 
 import tallow as tl
 from tallow.dtypes import bfloat16, dtype, float32
@@ -40,8 +40,8 @@ def case(width: int, dtype: dtype) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.125])
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("width", [1, 7, 33, 257, 3001])
+@pytest.mark.parametrize("dtype", [float32, bfloat16], ids=str)
+@pytest.mark.parametrize("width", [1, 33, 257, 1501])
 def test_losses_and_gradients(card: Card, width: int, dtype: dtype, smoothing: float) -> None:
     x, target, weight = case(width, dtype)
     g = np.array([0.5, -2.0, 1.0, 3.0])

@@ -37,7 +37,7 @@ def embedding_backward(g: Array, index: Array, rows: int, padding_idx: int | Non
     threads = min(128, -(-width // (COLUMNS * 32)) * 32)
     grid = (parts, -(-width // (threads * COLUMNS)))
     launch(
-        load("embedding.cu", "sum_rows", INDEX=integer),
+        load("embedding.cu", "sum_rows", INDEX="int"),
         grid,
         (threads,),
         g,
@@ -49,5 +49,5 @@ def embedding_backward(g: Array, index: Array, rows: int, padding_idx: int | Non
         width,
         rows,
     )
-    launch(load("embedding.cu", "add_carries", INDEX=integer), grid, (threads,), keys, carry, table, count, width, rows)
+    launch(load("embedding.cu", "add_carries", INDEX="int"), grid, (threads,), keys, carry, table, count, width, rows)
     return table

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,12 @@ from tallow_cuda.sources import with_headers
 
 EMULATOR = Path(__file__).with_name("emulator.hpp")
 FLAGS = ("-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-nostdlib++", "-w")
+KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(')
 ENTRY = """
-static void tallow_call(void** arguments) { emulated::call(&NAME, arguments); }
-extern "C" const char* tallow_launch(
+static void call_NAME(void** arguments) { emulated::call(&NAME, arguments); }
+extern "C" const char* launch_NAME(
     const unsigned* grid, const unsigned* block, int shared_bytes, void** arguments, int backwards) {
-    return emulated::launch(tallow_call, grid, block, shared_bytes, arguments, backwards);
+    return emulated::launch(call_NAME, grid, block, shared_bytes, arguments, backwards);
 }
 """
 
@@ -43,7 +46,9 @@ def compile_kernel(source: str, name: str, options: Sequence[str] = ()) -> Calla
 
     Raises:  KernelCompileError, with what the compiler says
     """
-    launch = _library(with_headers(source), name, tuple(options)).tallow_launch
+    launch = getattr(_library(with_headers(source), tuple(options)), f"launch_{name}", None)
+    if launch is None:
+        raise KernelCompileError(f"the source has no kernel {name!r}")
     launch.restype = ctypes.c_char_p
 
     def run(grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0) -> None:
@@ -70,9 +75,12 @@ def _value(given: Any) -> np.ndarray[Any, Any]:
     return np.array(given.data.ptr, np.uint64)
 
 
-def _library(source: str, name: str, options: tuple[str, ...]) -> ctypes.CDLL:
+@cache
+def _library(source: str, options: tuple[str, ...]) -> ctypes.CDLL:
+    """All kernels of a source."""
+    entries = "".join(ENTRY.replace("NAME", name) for name in KERNEL.findall(source))
     looped = source.replace("#pragma unroll\n", "\n")  # for registers, which a CPU has few of: it halves compiling
-    text = "\n".join([EMULATOR.read_text(), '#line 1 "kernel.cu"', looped, ENTRY.replace("NAME", name)])
+    text = "\n".join([EMULATOR.read_text(), '#line 1 "kernel.cu"', looped, entries])
     key = hashlib.sha256("\0".join([text, *options, *FLAGS]).encode()).hexdigest()[:32]
     folder = places.cache_dir() / "emulated"
     target = folder / f"{key}.so"
@@ -85,7 +93,7 @@ def _library(source: str, name: str, options: tuple[str, ...]) -> ctypes.CDLL:
             command = [sys.executable, "-m", "ziglang", "c++", *FLAGS, *options, str(file), "-o", str(made)]
             result = subprocess.run(command, capture_output=True, text=True)
             if result.returncode:
-                raise KernelCompileError(f"{name}: the kernel does not compile:\n{result.stderr}")
+                raise KernelCompileError(f"the kernel does not compile:\n{result.stderr}")
             if nvrtc.is_available():
                 nvrtc.compile(source, options)
             made.replace(target)

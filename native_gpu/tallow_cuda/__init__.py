@@ -60,12 +60,23 @@ def _import_cupy() -> ModuleType:
 
 
 def _require_gpu(cupy: ModuleType) -> None:
+    runtime = cupy.cuda.runtime
     try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        has, wants = runtime.driverGetVersion(), runtime.runtimeGetVersion()  # 0 without a driver, 12090 for 12.9
+        if 0 < has < wants:
+            raise DeviceError(
+                f"the NVIDIA driver is too old: it is for CUDA {_version(has)}, CuPy for {_version(wants)}: {error}",
+                mend="update the driver, or install the extra of tallow that is for its version, cuda12 or cuda13",
+            ) from error
         raise DeviceError(
             f"device 'cuda' needs an NVIDIA GPU and its driver: {error}",
-            mend="check that nvidia-smi lists a GPU, and a CUDA version not older than CuPy's; or use device='cpu'",
+            mend="install NVIDIA's driver, until nvidia-smi lists a GPU; or use device='cpu'",
         ) from error
     if count == 0:
         raise DeviceError("device 'cuda' needs an NVIDIA GPU, and none is visible", mend="check CUDA_VISIBLE_DEVICES")
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"

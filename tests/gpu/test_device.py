@@ -1,17 +1,13 @@
-"""Moving between devices, keeping them apart, and what is said when `cuda` is not there."""
+"""Moving between devices, and keeping them apart. What is said when `cuda` is not there: test_errors.py."""
 
 from __future__ import annotations
 
-import sys
-import types
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import tallow as tl
-import tallow_cuda
-from tallow import devices
 from tallow.errors import DeviceError
 
 DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint32", "uint8", "bool")
@@ -94,6 +90,10 @@ def test_stale_saved_value_is_noticed(cuda: str) -> None:
         lambda a, b: tl.where(a > 0, a, b),
         lambda a, b: a.add_(b),
         lambda a, b: tl.nn.functional.linear(a, b),
+        lambda a, b: tl.nn.functional.embedding(b.long(), a),
+        lambda a, b: tl.nn.functional.embedding(a.long(), b),
+        lambda a, b: a.gather(0, b.long()),
+        lambda a, b: b.index_select(0, a.long()[0]),
     ],
 )
 def test_two_devices_do_not_mix(mix: Callable[[tl.Tensor, tl.Tensor], object], cuda: str) -> None:
@@ -112,48 +112,6 @@ def test_numpy_of_a_tensor_elsewhere_says_what_to_do(cuda: str) -> None:
 
 def test_printing(cuda: str) -> None:
     assert repr(tl.tensor([1.0, 2.0], device=cuda)) == "tensor([1., 2.], device='cuda:0')"
-
-
-class TestWhatIsMissing:
-    """`tallow_cuda.register`, in a process where something it needs is absent."""
-
-    @pytest.fixture(autouse=True)
-    def forget(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delitem(devices._BY_TYPE, "cuda", raising=False)
-
-    def install(self, monkeypatch: pytest.MonkeyPatch, count: Callable[[types.SimpleNamespace], int]) -> None:
-        """A cupy whose runtime counts GPUs with `count`."""
-
-        class CUDARuntimeError(RuntimeError):
-            pass
-
-        runtime = types.SimpleNamespace(CUDARuntimeError=CUDARuntimeError)
-        runtime.getDeviceCount = lambda: count(runtime)
-        cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=runtime))
-        monkeypatch.setitem(sys.modules, "cupy", cupy)
-
-    def test_cupy(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "cupy", None)
-        with pytest.raises(DeviceError, match=r"needs CuPy.*\n.*tallow\[cuda12\].*tallow\[cuda13\].*nvidia-smi"):
-            tl.ones(2).to("cuda")
-
-    def test_driver(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def count(runtime: types.SimpleNamespace) -> int:
-            raise runtime.CUDARuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
-
-        self.install(monkeypatch, count)
-        with pytest.raises(DeviceError, match=r"needs an NVIDIA GPU and its driver: cudaErrorInsufficientDriver"):
-            tl.ones(2, device="cuda")
-
-    def test_gpu(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.install(monkeypatch, lambda runtime: 0)
-        with pytest.raises(DeviceError, match=r"none is visible\n.*CUDA_VISIBLE_DEVICES"):
-            tl.ones(2, device="cuda")
-
-    def test_anything_in_a_browser(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(tallow_cuda.sys, "platform", "emscripten")
-        with pytest.raises(DeviceError, match="a browser tab has no CUDA"):
-            tl.ones(2, device="cuda")
 
 
 @pytest.mark.gpu

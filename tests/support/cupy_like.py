@@ -21,6 +21,7 @@ import numpy as np
 import tallow_cuda
 from support import blas_like, cuda_emulator, streams_like
 from tallow.devices import device, register_backend
+from tallow.errors import DeviceError
 
 NAMES = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
 FROM_HOST = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"}  # these take NumPy arrays
@@ -332,6 +333,11 @@ _define_operators()
 MODULE = Module()
 
 
+def check_there(target: device) -> None:
+    if target.index:
+        raise DeviceError(f"there is no device {str(target)!r}", mend="the last one is 'cuda:0'")
+
+
 class PinnedMemory(bytearray):
     """As cupy.cuda.PinnedMemoryPointer."""
 
@@ -370,6 +376,7 @@ class Backend:
         return device("cuda", 0)
 
     def from_host(self, array: np.ndarray[Any, Any], target: device, non_blocking: bool = False) -> Array:
+        check_there(target)
         streams_like.refuse("a copy from the host")
         return Array(array.copy())
 
@@ -388,6 +395,7 @@ class Backend:
         return array.get()
 
     def transfer(self, array: Array, target: device) -> Array:
+        check_there(target)
         return MODULE.array(array)
 
 

@@ -1,0 +1,150 @@
+"""What is said when something that `cuda` needs is missing, too old or wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from support import cupy_like
+
+import tallow as tl
+import tallow_cuda
+from tallow import devices
+from tallow.errors import DeviceError, KernelCompileError
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+class CUDADriverError(RuntimeError):
+    pass
+
+
+class CompileException(Exception):
+    def get_message(self) -> str:
+        return 'kernel.cu(3): error: identifier "undefined" is undefined'
+
+
+class TestWhatIsMissing:
+    """`tallow_cuda.register`, in a process where something it needs is absent."""
+
+    @pytest.fixture(autouse=True)
+    def forget(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delitem(devices._BY_TYPE, "cuda", raising=False)
+
+    def install(self, monkeypatch: pytest.MonkeyPatch, count: Callable[[], int], driver: int = 12090) -> None:
+        """A cupy for CUDA 12.9 whose runtime counts GPUs with `count`."""
+        runtime = SimpleNamespace(
+            CUDARuntimeError=CUDARuntimeError,
+            getDeviceCount=count,
+            driverGetVersion=lambda: driver,
+            runtimeGetVersion=lambda: 12090,
+        )
+        monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
+
+    def test_cupy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "cupy", None)
+        with pytest.raises(DeviceError, match=r"needs CuPy.*\n.*tallow\[cuda12\].*tallow\[cuda13\].*nvidia-smi"):
+            tl.ones(2).to("cuda")
+
+    @pytest.mark.parametrize(
+        ("driver", "says"),
+        [
+            (0, r"needs an NVIDIA GPU and its driver: cudaErrorInsufficientDriver.*\n.*install NVIDIA's driver"),
+            (11080, r"driver is too old: it is for CUDA 11\.8, CuPy for 12\.9.*\n.*update the driver"),
+            (13000, r"needs an NVIDIA GPU and its driver: cudaErrorInsufficientDriver"),
+        ],
+    )
+    def test_driver(self, driver: int, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        def count() -> int:  # what CUDA says without a driver, too
+            raise CUDARuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
+
+        self.install(monkeypatch, count, driver)
+        with pytest.raises(DeviceError, match=says):
+            tl.ones(2, device="cuda")
+
+    def test_gpu(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.install(monkeypatch, lambda: 0)
+        with pytest.raises(DeviceError, match=r"none is visible\n.*CUDA_VISIBLE_DEVICES"):
+            tl.ones(2, device="cuda")
+
+    def test_anything_in_a_browser(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(tallow_cuda.sys, "platform", "emscripten")
+        with pytest.raises(DeviceError, match="a browser tab has no CUDA"):
+            tl.ones(2, device="cuda")
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A cupy with two GPUs, as far as errors need it; what imports it is imported anew."""
+    cuda: Any = ModuleType("cupy.cuda")
+    cuda.runtime = SimpleNamespace(getDeviceCount=lambda: 2, getDevice=lambda: 0)
+    cuda.Device = lambda index: nullcontext()
+    cuda.compiler = SimpleNamespace(CompileException=CompileException)
+    cuda.driver = SimpleNamespace(CUDADriverError=CUDADriverError)
+    cuda.nccl = SimpleNamespace(available=False)
+    cuda.get_allocator = cuda.get_current_stream = lambda: None
+    cupy: Any = ModuleType("cupy")
+    cupy.cuda, cupy.ndarray = cuda, cupy_like.Array
+    cupy.get_default_memory_pool = lambda: SimpleNamespace(malloc=len)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    names = [f"tallow_cuda.{name}" for name in ("backend", "cublas", "memory", "nccl", "uploads")]
+    for name in names:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield cupy
+    for name in names:
+        sys.modules.pop(name, None)  # it holds the library that was not CuPy
+
+
+def test_a_device_beyond_the_last_one(library: Any) -> None:
+    backend = importlib.import_module("tallow_cuda.backend").CupyBackend()
+    with pytest.raises(DeviceError, match=r"no device 'cuda:2'\n.*the last one is 'cuda:1'"):
+        backend.from_host(np.ones(2), tl.device("cuda:2"))
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (CompileException(), r"scale: the kernel does not compile:\nkernel.cu\(3\): error: identifier"),
+        (
+            CUDADriverError("named symbol not found"),
+            r"has no kernel 'scale': named symbol.*\n.*extern \"C\" __global__",
+        ),
+    ],
+)
+def test_a_source_that_does_not_compile(error: Exception, says: str, library: Any) -> None:
+    class RawModule:
+        def __init__(self, code: str, options: tuple[str, ...]) -> None:
+            assert code == "source"
+
+        def get_function(self, name: str) -> Any:
+            raise error
+
+    library.RawModule = RawModule
+    backend = importlib.import_module("tallow_cuda.backend").CupyBackend()
+    with pytest.raises(KernelCompileError, match=says):
+        backend.compile_kernel("source", "scale")
+
+
+def test_nccl(library: Any) -> None:
+    nccl = importlib.import_module("tallow_cuda.nccl")
+    with pytest.raises(DeviceError, match=r"CuPy does not find NCCL\n.*pip install nvidia-nccl-cu12"):
+        nccl.NcclEngine(SimpleNamespace(rank=0, size=1))
+
+
+def test_a_device_that_is_not_there_where_tensors_are_made(cuda: str) -> None:
+    for make in (
+        lambda: tl.ones(3, device="cuda:99"),
+        lambda: tl.ones(3).to("cuda:99"),
+        lambda: tl.nn.Linear(1, 1).to("cuda:99"),
+    ):
+        with pytest.raises(DeviceError, match=r"no device 'cuda:99'\n.*the last one is 'cuda:\d+'"):
+            make()

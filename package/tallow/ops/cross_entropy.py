@@ -45,13 +45,15 @@ class _Targets:
     """
 
     def __init__(
-        self, name: str, x: Array, target: Array, weight: Array | None, ignore_index: int, axis: int = -1
+        self, name: str | None, x: Array, target: Array, weight: Array | None, ignore_index: int, axis: int = -1
     ) -> None:
+        """Without a name the classes are known to be there."""
         xp = array_module(x)
         classes = x.shape[axis]
         self.valid = target != ignore_index
         index = xp.where(self.valid, target, 0).astype(np.int64)
-        check_places(index, classes, 0 if x.ndim == 1 else 1, f"{name}: target", lowest=0)
+        if name is not None:
+            check_places(index, classes, 0 if x.ndim == 1 else 1, f"{name}: target", lowest=0)
         self.axis = axis
         self.share = self.valid.astype(x.dtype)
         if xp is not np:
@@ -140,8 +142,9 @@ def cross_entropy_array(
     targets = _Targets("cross_entropy", x, target, weight, ignore_index)
     highest, total = run("sum_exp", x)
     log_sum = xp.log(total)
-    losses = (log_sum - (targets.pick(x) - highest)) * targets.share * (1 - smoothing)
+    losses = (log_sum - (targets.pick(x) - highest)) * targets.share
     if smoothing:
+        losses *= 1 - smoothing
         shifted = x - highest[..., None]
         weighted = (shifted if weight is None else shifted * weight).sum(axis=-1)
         losses += (log_sum * _total_weight(x, weight) - weighted) * (smoothing / x.shape[-1])
@@ -159,12 +162,13 @@ def cross_entropy_backward_array(
     """
     x = widen(x)
     xp = array_module(x)
-    targets = _Targets("cross_entropy", x, target, weight, ignore_index)
-    g_hit, g_spread = (
-        xp.where(targets.valid, g * part, 0).astype(x.dtype, copy=False)
-        for part in (targets.share * (1 - smoothing), xp.asarray(smoothing / x.shape[-1]))
-    )
-    d = run("scaled_exp", x, highest, (g_hit + g_spread * _total_weight(x, weight)) / total)
+    targets = _Targets(None, x, target, weight, ignore_index)
+    hit = targets.share * (1 - smoothing) if smoothing else targets.share
+    g_hit = factor = xp.where(targets.valid, g * hit, 0).astype(x.dtype, copy=False)
+    if smoothing:
+        g_spread = xp.where(targets.valid, g * (smoothing / x.shape[-1]), 0).astype(x.dtype, copy=False)
+        factor = g_hit + g_spread * _total_weight(x, weight)
+    d = run("scaled_exp", x, highest, factor / total)
     targets.add(d, -g_hit)
     if smoothing:
         d -= g_spread[..., None] if weight is None else g_spread[..., None] * weight

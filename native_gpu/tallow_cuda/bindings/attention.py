@@ -50,7 +50,9 @@ def _is_mask(bias: Array | None, scores: tuple[int, ...]) -> bool:
     if bias is None:
         return True
     sizes = zip(bias.shape[::-1], scores[::-1], strict=False)
-    return bias.dtype in FLOATS and bias.ndim <= 4 and all(n in (1, of_all) for n, of_all in sizes)
+    reach = sum((n - 1) * abs(stride) for n, stride in zip(bias.shape[-2:], bias.strides[-2:], strict=True))
+    fits = bias.dtype in FLOATS and bias.ndim <= 4 and reach < 2**31 * bias.itemsize
+    return fits and all(n in (1, of_all) for n, of_all in sizes)
 
 
 def half_attention_backward(

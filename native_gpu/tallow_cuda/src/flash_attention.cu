@@ -3,7 +3,8 @@
 //   q (batch, heads, queries, width), k (batch, heads / groups, keys, width), v (batch, heads / groups, keys, value_width)
 //   and y (batch, heads, queries, value_width): strides in elements as given, elements of a row next to each other, rows
 //   at multiples of 16 bytes, widths multiples of 8 and at most WIDTH
-//   mask: null, or strides for the four axes of the scores, 0 where it is broadcast
+//   mask: null, or strides for the four axes of the scores, 0 where it is broadcast; the elements of a head reach less far
+//         than 2³¹
 //   stats (batch, heads, queries, 2) contiguous: shift and log_sum of each row, see Scores::weight
 //   causal: query i sees keys 0 to i, counted from the first key
 //   special: a query that sees no key gets zeros; NaN makes NaN
@@ -37,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     k += batch * k_by_batch + head / groups * k_by_head;
     v += batch * v_by_batch + head / groups * v_by_head;
     if (mask) mask += batch * mask_by_batch + head * mask_by_head;
-    Scores scores = {mask, mask_by_query, mask_by_key, (int)queries, (int)keys, causal != 0, scale};
+    Scores scores = {mask, (int)mask_by_query, (int)mask_by_key, (int)queries, (int)keys, causal != 0, scale};
     int seen = causal ? min((int)keys, first + QUERIES) : (int)keys, blocks = (seen + KEYS - 1) / KEYS;
 
     auto k_tile = [&](int block) { return Tile<X, WIDTH>{stages + block % 2 * (2 * KEYS * WIDTH)}; };

@@ -12,6 +12,10 @@
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP, KEYS = WARPS * TILES * 16;
 
+struct Step {  // a block of queries of a head
+    int head, query;
+};
+
 struct Stage {
     Tile<X, WIDTH> q, g;
     float* records;
@@ -37,44 +41,48 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (mask) mask += batch * mask_by_batch;
     index_t before = ((index_t)batch * gridDim.y * groups + first_head) * queries;
 
-    // A step is a block of queries of a head.
-    int unseen = causal ? min(first, (int)queries) / QUERIES : 0;  // blocks whose queries all come before these keys
-    int blocks = (queries + QUERIES - 1) / QUERIES - unseen, steps = blocks * groups;
-    auto stage = [&](int step) {
-        X* at = stages + step % 2 * (2 * QUERIES * WIDTH + QUERIES * 4 * (int)(sizeof(float) / sizeof(X)));
+    int start = causal ? min(first, (int)queries) / QUERIES * QUERIES : 0;  // queries before it see none of these keys
+    int steps = ((int)queries - start + QUERIES - 1) / QUERIES * (int)groups;
+    auto after = [&](Step step) {
+        step.query += QUERIES;
+        return step.query < queries ? step : Step{step.head + 1, start};
+    };
+    auto stage = [&](int number) {
+        X* at = stages + number % 2 * (2 * QUERIES * WIDTH + QUERIES * 4 * (int)(sizeof(float) / sizeof(X)));
         return Stage{{at}, {at + QUERIES * WIDTH}, (float*)(at + 2 * QUERIES * WIDTH)};
     };
-    auto copy_step = [&](int step) {
-        Stage to = stage(step);
-        int head = step / blocks, query = (step % blocks + unseen) * QUERIES, left = (int)queries - query;
-        index_t at = before + head * queries + query;
-        copy_tile<QUERIES, THREADS>(to.q, q + (first_head + head) * q_by_head + query * q_by_row, q_by_row, left, width);
+    auto copy_step = [&](Stage to, Step step) {
+        int left = (int)queries - step.query;
+        index_t at = before + step.head * queries + step.query;
+        const X* from = q + (first_head + step.head) * q_by_head + step.query * q_by_row;
+        copy_tile<QUERIES, THREADS>(to.q, from, q_by_row, left, width);
         copy_tile<QUERIES, THREADS>(to.g, g + at * value_width, value_width, left, value_width);
         for (int i = threadIdx.x; i < QUERIES; i += THREADS)
             copy_async_16(to.records + i * 4, records + (i < left ? at + i : at) * 4, i < left);
     };
     copy_tile<KEYS, THREADS>(k_tile, k, k_by_row, (int)keys - first, width);
     copy_tile<KEYS, THREADS>(v_tile, v, v_by_row, (int)keys - first, value_width);
-    if (steps > 0) copy_step(0);
+    Step step = {0, start};
+    if (steps > 0) copy_step(stage(0), step);
     copy_async_commit();
 
     float k_sum[TILES][WIDTH / 8][4], v_sum[TILES][WIDTH / 8][4];
     clear(k_sum);
     clear(v_sum);
-    for (int step = 0; step < steps; step++) {
+    for (int number = 0; number < steps; number++) {
         copy_async_wait<0>();
         __syncthreads();
-        if (step + 1 < steps) copy_step(step + 1);
+        Step next = after(step);
+        if (number + 1 < steps) copy_step(stage(number + 1), next);
         copy_async_commit();
 
-        Stage now = stage(step);
-        int head = first_head + step / blocks, query = (step % blocks + unseen) * QUERIES;
-        Scores scores = {mask ? mask + head * mask_by_head : mask, mask_by_query, mask_by_key,
-                         (int)queries, (int)keys, causal != 0, scale};
+        Stage now = stage(number);
+        Scores scores = {mask ? mask + (first_head + step.head) * mask_by_head : mask,
+                         (int)mask_by_query, (int)mask_by_key, (int)queries, (int)keys, causal != 0, scale};
         float p[TILES][QUERIES / 8][4];
         clear(p);
         multiply_rows(p, k_tile, row, now.q);
-        scores.from_products<true>(p, query, first + row);
+        scores.from_products<true>(p, step.query, first + row);
         auto record = [&](int n, int i) { return now.records + (n * 8 + lane % 4 * 2 + i % 2) * 4; };
 #pragma unroll
         for (int m = 0; m < TILES; m++)
@@ -94,6 +102,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
                 for (int i = 0; i < 4; i++) ds[m][n][i] = p[m][n][i] * (ds[m][n][i] - record(n, i)[2]);
         multiply(k_sum, ds, now.q);
+        step = next;
     }
     copy_async_wait<0>();
 

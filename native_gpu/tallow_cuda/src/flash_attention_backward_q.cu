@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     k += batch * k_by_batch + head / groups * k_by_head;
     v += batch * v_by_batch + head / groups * v_by_head;
     if (mask) mask += batch * mask_by_batch + head * mask_by_head;
-    Scores scores = {mask, mask_by_query, mask_by_key, (int)queries, (int)keys, causal != 0, scale};
+    Scores scores = {mask, (int)mask_by_query, (int)mask_by_key, (int)queries, (int)keys, causal != 0, scale};
     int seen = causal ? min((int)keys, first + QUERIES) : (int)keys, blocks = (seen + KEYS - 1) / KEYS;
 
     auto k_tile = [&](int block) { return Tile<X, WIDTH>{stages + block % 2 * (2 * KEYS * WIDTH)}; };

@@ -12,8 +12,7 @@
 // What is between a product and its weight exp2((score - shift) · factor - log_sum).
 struct Scores {
     const M* mask;  // of this batch and head, or null
-    index_t by_query, by_key;
-    int queries, keys;
+    int by_query, by_key, queries, keys;
     bool causal;  // query i sees keys 0 to i
     float scale;
 

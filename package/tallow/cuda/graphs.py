@@ -107,7 +107,10 @@ class CUDAGraph:
         try:
             self._captured = stream.end_capture()
         except Exception as error:
-            raise _explained(error) or error from error
+            explained = _explained(error)
+            if explained is None:
+                raise
+            raise explained from error
 
     def replay(self) -> None:
         """Give the current stream all that was captured.  Raises: GraphError before the capture"""
@@ -135,13 +138,13 @@ class graph:
     Raises:  DeviceError, at the end, when something within cannot be part of a graph; the cause says what
     """
 
-    _streams: ClassVar[dict[int, Stream]] = {}
+    _streams: ClassVar[dict[Any, Stream]] = {}  # by library and device
 
     def __init__(self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None) -> None:
         self.cuda_graph = cuda_graph
         self._pool = pool
-        device = cuda.current_device()
-        self._stream = stream or self._streams.get(device) or self._streams.setdefault(device, Stream())
+        key = _cuda().Stream, cuda.current_device()
+        self._stream = stream or self._streams.get(key) or self._streams.setdefault(key, Stream())
 
     def __enter__(self) -> None:
         cuda.synchronize()  # what comes before is done, on whatever stream
@@ -172,7 +175,7 @@ class graph:
 
 def _explained(error: BaseException) -> DeviceError | None:
     """The error that CuPy or CUDA raises for what cannot be captured, in our words; None for any other."""
-    if isinstance(error, TallowError) or "captur" not in str(error).lower():
+    if isinstance(error, TallowError) or not isinstance(error, RuntimeError) or "captur" not in str(error).lower():
         return None
     return DeviceError(f"this cannot be part of a CUDA graph: {error}", mend=KERNELS_ALONE)
 

@@ -24,6 +24,7 @@ from tallow.errors import ArgumentError, DimensionError
 from tallow.io import llama2c
 from tallow.io.source import Source
 from tallow.kernels.decode_block import DecodeBlock, Matrix
+from tallow.kernels.table import enabled
 from tallow.models.causal_lm import CacheShape, CausalLM
 from tallow.models.config import Config, end_ids, rope_entries
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
@@ -467,27 +468,28 @@ class _DecodingGraph:
     def __init__(self, decoder: Decoder, device: devices.device) -> None:
         self._decoder = decoder
         self._token, self._position = (devices.move(np.zeros(1, np.int64), device) for _ in range(2))
-        self._at = 0  # what the position is now
+        self._at = 0  # what the position is on the device
         self._alone = decoder.runs_alone(self._position)
         self._captured: CUDAGraph | None = None
         self._logits_V: Array = None
 
     def next_logits(self, token: int, position: int) -> Array:
         self._token[0] = token
-        if not self._alone:
+        if not (self._alone and enabled()):
             return self._decoder.logits(self._decoder.embedding[self._token], position)[0]
         if self._at != position:
-            self._position[0] = position
-        self._at = position + 1
+            self._position[0] = self._at = position
         if self._captured is None:
             logits_V = self._compute()  # also compiles what is captured then
             captured = CUDAGraph()
             with graph(captured):
                 self._logits_V = self._compute()
             self._captured = captured
-            return logits_V
-        self._captured.replay()
-        return self._logits_V.copy()  # the next replay overwrites them
+        else:
+            self._captured.replay()
+            logits_V = self._logits_V.copy()  # the next replay overwrites them
+        self._at += 1
+        return logits_V
 
     def _compute(self) -> Array:
         logits_1V = self._decoder.logits(self._decoder.embedding[self._token], self._position)

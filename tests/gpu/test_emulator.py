@@ -42,6 +42,17 @@ def test_a_missing_barrier_shows_in_the_order_of_threads() -> None:
     assert wrong[0] != wrong[1]
 
 
+def test_a_warp_that_writes_before_others_have_read_shows() -> None:
+    reverse = (
+        "__shared__ float s[64]; s[i] = x[i]; __syncthreads(); "
+        "float other = __shfl_xor_sync(0xffffffffu, s[63 - i], 1); __syncwarp(); BARRIER s[i] = -1; y[i] = other;"
+    )
+    right = both_ways(kernel(reverse.replace("BARRIER", "__syncthreads();")))
+    assert right[0] == right[1] == [float(63 - (i ^ 1)) for i in range(64)]
+    wrong = both_ways(kernel(reverse.replace("BARRIER", "")))
+    assert wrong[0] != wrong[1]
+
+
 @pytest.mark.parametrize(
     ("body", "shared", "message"),
     [

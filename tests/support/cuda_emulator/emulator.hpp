@@ -1,9 +1,10 @@
 // CUDA C++ on a CPU, for tests of kernels: what the sources of tallow_cuda use of CUDA, and no more.
 //
-// Every thread of a block is a fiber, and one of them runs at a time, until it waits for others. Blocks run one after the
-// other. So the order of threads is known, and can be turned round: a result that then differs shows a race. What a GPU
-// leaves to chance is made bad: shared memory holds NaN at the start of a block, bytes that are copied asynchronously
-// arrive when they are waited for and not before, and where threads of one block wait at different places, the launch fails.
+// Every thread of a block is a fiber, and one of them runs at a time, until it waits for others. A warp runs as far ahead
+// of the next as it can, and blocks run one after the other. So the order of threads is known, and can be turned round: a
+// result that then differs shows a race. What a GPU leaves to chance is made bad: shared memory holds NaN at the start of a
+// block, bytes that are copied asynchronously arrive when they are waited for and not before, and where threads of one
+// block wait at different places, the launch fails.
 
 #pragma once
 
@@ -217,6 +218,24 @@ inline void run_fiber() {
     fail("a thread that has ended was run");
 }
 
+// Run a warp as far ahead of the others as it gets: what it overwrites there before they have read it shows in a result.
+// Gives how many of its threads have ended.
+inline int run_warp(int warp, bool backwards) {
+    int start = warp * WARP_SIZE, end = start + WARP_SIZE < threads ? start + WARP_SIZE : threads, ended = 0;
+    unsigned long before;
+    do {
+        before = progress;
+        for (int i = start; i < end; i++) {
+            Fiber& fiber = fibers[backwards ? start + end - 1 - i : i];
+            if (fiber.done) continue;
+            resume(fiber);
+            if (failed) return ended;
+            ended += fiber.done;
+        }
+    } while (progress != before);
+    return ended;
+}
+
 inline void run_block(bool backwards) {
     block_barrier = Barrier();
     for (Barrier& barrier : warp_barriers) barrier = Barrier();
@@ -233,14 +252,12 @@ inline void run_block(bool backwards) {
         fiber.context.uc_link = 0;
         makecontext(&fiber.context, (void (*)())run_fiber, 0);
     }
+    int warps = (threads + WARP_SIZE - 1) / WARP_SIZE;
     for (int left = threads; left > 0;) {
         unsigned long before = progress;
-        for (int i = 0; i < threads; i++) {
-            Fiber& fiber = fibers[backwards ? threads - 1 - i : i];
-            if (fiber.done) continue;
-            resume(fiber);
+        for (int w = 0; w < warps; w++) {
+            left -= run_warp(backwards ? warps - 1 - w : w, backwards);
             if (failed) return;
-            if (fiber.done) left--;
         }
         if (left > 0 && progress == before) {
             failed = "threads wait for others that never come";

@@ -20,7 +20,7 @@ from tallow_cuda.memory import Memory
 from tallow_cuda.sources import with_headers
 from tallow_cuda.uploads import Uploads, is_pinned, pinned
 
-SHARED_WITHOUT_ASKING = 48 * 1024  # bytes of shared memory that every launch may have
+SHARED_WITHOUT_ASKING = 40 * 1024  # bytes of dynamic shared memory that every launch may have, of 48 KiB with its own
 
 
 class CupyBackend:

@@ -14,6 +14,7 @@ from tallow_cuda.sources import element, load
 GROUP, CHUNK, ROWS, THREADS = 256, 2048, 64, 256  # as in the source
 CANDIDATE, SUMS, BOUNDS = 16, 24, 8  # bytes
 UINT8 = np.dtype(np.uint8)
+UNIFORMS = np.dtype([("of_row", np.float64, ROWS)])
 
 
 def float_rows(logits_BV: Array, *_: object) -> bool:
@@ -83,8 +84,8 @@ def _sample(
         np.float64(temperature), np.float64(floor),
     )  # fmt: skip
     room = xp.empty(slots.size if k or top_p < 1 else 0, UINT8)
-    argument = np.zeros(ROWS)
-    argument[:rows] = uniforms
+    argument = np.zeros((), UNIFORMS)
+    argument["of_row"][:rows] = uniforms
     launch(
         load("sampling.cu", "choose", X=x_is), (rows,), (THREADS,), bounds, slots, sums, room, of_chunk, tokens, chunks,
         k, np.float64(top_p), np.float64(min_p), argument,

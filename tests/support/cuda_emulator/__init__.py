@@ -71,6 +71,7 @@ def compile_kernel(source: str, name: str, options: Sequence[str] = ()) -> Calla
 def _value(given: Any) -> np.ndarray[Any, Any]:
     """The bytes of an argument: of a number, of a struct in a NumPy array, of the address of an array."""
     if isinstance(given, np.generic | np.ndarray):
+        assert given.size == 1, "CuPy passes NumPy arrays of one element by value, and no others"
         return np.array(given)
     return np.array(given.data.ptr, np.uint64)
 

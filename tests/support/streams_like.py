@@ -115,7 +115,8 @@ def noted(function: Callable[..., Any], args: Any, kwargs: Any, writes: bool) ->
     result = function(*args, **kwargs)
     results = result if isinstance(result, tuple | list) else [result]
     results = [np.asarray(x) if isinstance(x, np.generic) else x for x in results]
-    operands = [x for x in (*args, *kwargs.values()) if isinstance(x, np.ndarray)]
+    operands = [x for x in (getattr(function, "__self__", None), *args, *kwargs.values()) if isinstance(x, np.ndarray)]
+    operands += [x for given in args if isinstance(given, tuple | list) for x in given if isinstance(x, np.ndarray)]
     fresh = [
         x for x in results if isinstance(x, np.ndarray) and not any(np.may_share_memory(x, other) for other in operands)
     ]

@@ -100,7 +100,8 @@ class CupyBackend:
 
     def multiprocessors(self) -> int:
         """How many the current device has."""
-        return int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+        runtime = cupy.cuda.runtime  # Device().attributes asks for all of them
+        return int(runtime.deviceGetAttribute(runtime.cudaDevAttrMultiProcessorCount, runtime.getDevice()))
 
     def allow_tf32(self, allowed: bool) -> None:
         """Whether products of float32 matrices may be of ten bits of precision, on tensor cores."""

@@ -525,10 +525,10 @@ def test_linear_natively_takes_what_blas_is_slow_at() -> None:
     if sys.platform == "darwin":
         pytest.skip("Apple's BLAS is slow at nothing")
     large = np.empty((2**20, 5), np.float32)  # 20 MiB
-    for rows, weight, backend in [(1, large, "native"), (1, large[:9], "array"), (129, large, "array")]:
+    for rows, weight, backend in [(1, large, "native"), (1, large[:9], "array"), (257, large, "array")]:
         assert kernels.pick("linear", "cpu", np.zeros((rows, 5), np.float32), weight, None).backend == backend
     weight = normal(2000, 2000)
-    for rows, backend in [(1, "array"), (2, "native"), (128, "native"), (129, "array")]:
+    for rows, backend in [(1, "array"), (2, "native"), (256, "native"), (257, "array")]:
         assert kernels.pick("linear", "cpu", normal(rows, 2000), weight, None).backend == backend
     assert kernels.pick("linear", "cpu", normal(9, 2000), weight.T, None).backend == "array"
 

@@ -30,10 +30,10 @@ MR, NR, KC, MC, NC = _blocks
 WORTH_A_CALL = 32_768
 # The rows of x up to which float32 weights are read as they are. In WASM packing them takes 1.2 to 1.5 times as long
 # with 16 to 64 rows, and no longer from there on. Natively NumPy's BLAS is better then, on a Mac always (its matrix
-# unit), and elsewhere too where one row meets a matrix that is in a cache; but with 4 to 32 rows it takes 2 to 5 times
-# as long on a Zen 4, with 128 rows 1.3 times, and with one and a matrix from memory 2.5 times; (1, 384) by (51865, 384)
-# on a Zen 5.
-FEW_ROWS = 512 if BACKEND == "wasm" else 0 if sys.platform == "darwin" else 128
+# unit), and elsewhere too where one row meets a matrix that is in a cache; but on a Zen 4 it takes 2 to 5 times as long
+# with 4 to 32 rows, 1.3 times with 128 and 1.15 with 256, and with one and a matrix from memory 2.5 times; (1, 384) by
+# (51865, 384) on a Zen 5.
+FEW_ROWS = 512 if BACKEND == "wasm" else 0 if sys.platform == "darwin" else 256
 ROWS_AS_THEY_LIE = 4  # more of them are read by panels
 CACHED_BYTES = 16 << 20
 # The rows of x up to which half-precision weights are read as they are, once for every four rows. From here on it is

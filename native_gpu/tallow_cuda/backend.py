@@ -40,8 +40,20 @@ class CupyBackend:
         if cupy.cuda.get_allocator() == pool.malloc:  # not where the program has chosen one of its own
             cupy.cuda.set_allocator(self.memory.allocate)
 
+        self.several = cupy.cuda.runtime.getDeviceCount() > 1
+
     def device_of(self, array: cupy.ndarray) -> device:
         return _device(array.device.id)
+
+    def beside(self, array: cupy.ndarray) -> cupy.cuda.Device | None:
+        """The array's device, to enter; None if it is the current one."""
+        return None if array.device.id == cupy.cuda.runtime.getDevice() else array.device
+
+    def on(self, target: device) -> cupy.cuda.Device | None:
+        return None if target.index == cupy.cuda.runtime.getDevice() else _cuda_device(target)
+
+    def make_current(self, array: cupy.ndarray) -> None:
+        array.device.use()
 
     def from_host(self, array: np.ndarray[Any, Any], target: device, non_blocking: bool = False) -> cupy.ndarray:
         with _cuda_device(target):
@@ -72,17 +84,26 @@ class CupyBackend:
 
         Raises:  KernelCompileError, with what the compiler says
         """
-        module = cupy.RawModule(code=with_headers(source), options=("-std=c++17", *options))
-        try:
-            function = module.get_function(name)
-        except cupy.cuda.compiler.CompileException as error:
-            raise KernelCompileError(f"{name}: the kernel does not compile:\n{error.get_message()}") from error
-        except cupy.cuda.driver.CUDADriverError as error:
-            raise KernelCompileError(
-                f"the source has no kernel {name!r}: {error}", mend='declare it extern "C" __global__ void'
-            ) from error
+        functions: dict[int, Any] = {}  # by device: each loads its own
+
+        def load() -> Any:
+            module = cupy.RawModule(code=with_headers(source), options=("-std=c++17", *options))
+            try:
+                return module.get_function(name)
+            except cupy.cuda.compiler.CompileException as error:
+                raise KernelCompileError(f"{name}: the kernel does not compile:\n{error.get_message()}") from error
+            except cupy.cuda.driver.CUDADriverError as error:
+                raise KernelCompileError(
+                    f"the source has no kernel {name!r}: {error}", mend='declare it extern "C" __global__ void'
+                ) from error
+
+        functions[cupy.cuda.runtime.getDevice()] = load()
 
         def run(grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0) -> None:
+            index = cupy.cuda.runtime.getDevice()
+            function = functions.get(index)
+            if function is None:
+                function = functions[index] = load()
             if shared_mem > SHARED_WITHOUT_ASKING and function.max_dynamic_shared_size_bytes < shared_mem:
                 function.max_dynamic_shared_size_bytes = shared_mem
             function(grid, block, tuple(map(argument, args)), shared_mem=shared_mem)

@@ -87,6 +87,9 @@ def apply(op: Op, *args: Any, **kwargs: Any) -> Any:
 
     Raises: ShapeError, DtypeError, DeviceError, ArgumentTypeError with the op's name and its operands.
     """
+    if devices.SEVERAL and (other := devices.beside(args)) is not None:
+        with other:
+            return apply(op, *args, **kwargs)
     if op.view and not kwargs and op.required <= len(args) and isinstance(args[0], Tensor):
         return _apply_view(op, *args)
     if mode.autocast is not None:
@@ -224,6 +227,9 @@ def apply_inplace(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     Raises: as `apply`, and GraphError where autograd forbids the write, DtypeError if the value's dtype does not fit,
         ShapeError if broadcasting would enlarge the target.
     """
+    if devices.SEVERAL and (other := devices.beside((target,))) is not None:
+        with other:
+            return apply_inplace(op, target, *args, **kwargs)
     name = op.name + "_"
     ready = Prepared(op, (target, *args), kwargs)
     recording = mode.recording and writes_history(target, ready.tensors)

@@ -263,6 +263,9 @@ def filled(
     """A leaf of that size, made where it belongs; without a value its memory is not initialised."""
     target = devices.chosen(device)
     xp = devices.get_backend(target.type).module
+    if devices.SEVERAL and (other := devices.on(target)) is not None:
+        with other:
+            return filled(shape, value, d, device, requires_grad)
     try:
         if value is None or target.type == "meta":
             array = xp.empty(shape, d.storage)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import re
 import threading
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -116,9 +118,44 @@ _BY_TYPE: dict[str, Backend] = {}
 _BY_ARRAY: dict[type, Backend] = {}
 
 
+# By class of array, the backends that serve several devices. Libraries compute on the one that is current, so that the
+# arrays' has to be made so. It is empty as a rule, and asked first: then nobody pays for it.
+SEVERAL: dict[type, Any] = {}
+
+
 def register_backend(backend: Backend) -> None:
     _BY_TYPE[backend.type] = backend
     _BY_ARRAY[backend.array_type] = backend
+    if getattr(backend, "several", False):
+        SEVERAL[backend.array_type] = backend
+
+
+def beside(args: Iterable[Any]) -> AbstractContextManager[Any] | None:
+    """A block in which the device of the first array or tensor is the current one; None if it is so already."""
+    for x in args:
+        if isinstance(x, list | tuple):
+            found = beside(x)
+            if found is not None:
+                return found
+            continue
+        array = getattr(x, "array", x)
+        backend = SEVERAL.get(type(array))
+        if backend is not None:
+            return backend.beside(array)
+    return None
+
+
+def on(target: device) -> AbstractContextManager[Any] | None:
+    """As `beside`, for a device that is named."""
+    backend = next((b for b in SEVERAL.values() if b.type == target.type), None)
+    return None if backend is None or target.index is None else backend.on(target)
+
+
+def make_current(array: Array) -> None:
+    """Let the array's device be the current one, until another is."""
+    backend = SEVERAL.get(type(array))
+    if backend is not None:
+        backend.make_current(array)
 
 
 register_backend(_Cpu())

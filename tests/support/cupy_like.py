@@ -27,6 +27,7 @@ NAMES = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
 FROM_HOST = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"}  # these take NumPy arrays
 TO_HOST = {"asnumpy"}
 COUNTING = {"argwhere", "extract", "flatnonzero", "nonzero", "unique", "ndarray.nonzero"}  # their size is on the device
+VIEWS = {"ravel", "reshape", "squeeze", "swapaxes", "transpose", "view"}
 IN_PLACE = {"copyto", "fill_diagonal", "place", "put", "putmask"}
 IN_PLACE |= {f"ndarray.{name}" for name in ("fill", "itemset", "partition", "put", "set", "sort")}
 
@@ -41,6 +42,7 @@ class LikeCupyError(TypeError):
 def unwrap(x: Any) -> Any:
     """The NumPy value behind an argument, which must not hold a NumPy array itself."""
     if isinstance(x, Array):
+        x.check_current()
         return x.host
     if isinstance(x, np.ndarray):
         raise LikeCupyError(f"a NumPy array of shape {x.shape} was mixed with CuPy arrays")
@@ -151,7 +153,7 @@ class Module(Namespace):
         self.linalg = Namespace("cupy.linalg", np.linalg, NAMES["linalg"])
         self.lib = type("lib", (), {})()
         self.lib.stride_tricks = Namespace("stride_tricks", np.lib.stride_tricks, NAMES["stride_tricks"])
-        self.cuda = one_gpu()
+        self.cuda = gpus()
 
     def __getattr__(self, name: str) -> Any:
         if name in NAMES["ufuncs"]:
@@ -164,35 +166,45 @@ class Module(Namespace):
         return super().__getattr__(name)
 
 
-def one_gpu() -> SimpleNamespace:
+def gpus() -> SimpleNamespace:
     """The module `cupy.cuda`, as programs ask it what there is."""
     properties = {"name": b"like CuPy", "major": 9, "minor": 0, "totalGlobalMem": 1 << 30, "multiProcessorCount": 1}
     runtime = SimpleNamespace(
-        getDevice=lambda: 0, getDeviceCount=lambda: 1, getDeviceProperties=lambda index: properties
+        getDevice=lambda: Gpu.current, getDeviceCount=lambda: Gpu.count, getDeviceProperties=lambda index: properties
     )
     runtime.streamCaptureModeRelaxed = 2
-    return SimpleNamespace(runtime=runtime, Device=OneDevice, **streams_like.NAMES)
+    return SimpleNamespace(runtime=runtime, Device=Gpu, **streams_like.NAMES)
 
 
-class OneDevice:
+class Gpu:
+    """As cupy.cuda.Device. There is one; a test may say that there are more."""
+
+    count = 1
+    current = 0
+
     def __init__(self, index: int | None = None) -> None:
-        self.id = 0
+        self.id = Gpu.current if index is None else index
+        self.outside: list[int] = []
 
-    def use(self) -> None: ...
+    def use(self) -> None:
+        Gpu.current = self.id
 
     def synchronize(self) -> None:
         streams_like.refuse("synchronize")
 
-    def __enter__(self) -> OneDevice:
+    def __enter__(self) -> Gpu:
+        self.outside.append(Gpu.current)
+        self.use()
         return self
 
-    def __exit__(self, *error: object) -> None: ...
+    def __exit__(self, *error: object) -> None:
+        Gpu.current = self.outside.pop()
 
 
 class Array:
     """The class `cupy.ndarray`, around a NumPy array."""
 
-    __slots__ = ("__weakref__", "base", "host")
+    __slots__ = ("__weakref__", "base", "gpu", "host")
 
     def __init__(self, host: np.ndarray[Any, Any]) -> None:
         self.host = host
@@ -203,10 +215,20 @@ class Array:
             self.base = Array(host.base) if owner is None else owner
         else:
             OWNERS[id(host)] = self
+        self.gpu: int = Gpu.current if self.base is None else self.base.gpu
+
+    def check_current(self) -> None:
+        """CuPy computes on the current device alone, or reads the others' memory from there."""
+        if self.gpu != Gpu.current:
+            raise LikeCupyError(f"Array device must be same as the current device: {self.gpu}, {Gpu.current}")
 
     def __getattr__(self, name: str) -> Any:
         if name in NAMES["methods"]:
+            if name not in VIEWS:
+                self.check_current()
             return guarded(f"ndarray.{name}", getattr(self.host, name), NAMES["methods"][name])
+        if name == "device":
+            return Gpu(self.gpu)
         if name == "data":
             return SimpleNamespace(ptr=self.host.ctypes.data)
         if name == "flags":  # nothing says that memory cannot be written
@@ -259,6 +281,7 @@ class Array:
         return Array(found)
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        self.check_current()
         is_number = isinstance(value, np.ndarray) and not value.ndim  # CuPy takes these here, and only here
         key, value = indices(key), value if is_number else unwrap(value)
         if not streams_like.later(lambda: self.host.__setitem__(key, value)):
@@ -320,6 +343,7 @@ def in_place(name: str) -> Callable[[Array, Any], Array]:
     function = getattr(np.ndarray, name)
 
     def call(self: Array, other: Any) -> Array:
+        self.check_current()
         other = unwrap(other)
         with np.errstate(all="ignore"):
             if not streams_like.later(lambda: function(self.host, other)):
@@ -333,9 +357,10 @@ _define_operators()
 MODULE = Module()
 
 
-def check_there(target: device) -> None:
-    if target.index:
-        raise DeviceError(f"there is no device {str(target)!r}", mend="the last one is 'cuda:0'")
+def check_there(target: device) -> Gpu:
+    if target.index is not None and target.index >= Gpu.count:
+        raise DeviceError(f"there is no device {str(target)!r}", mend=f"the last one is 'cuda:{Gpu.count - 1}'")
+    return Gpu(target.index)
 
 
 class PinnedMemory(bytearray):
@@ -373,12 +398,21 @@ class Backend:
         self.tf32 = allowed
 
     def device_of(self, array: Array) -> device:
-        return device("cuda", 0)
+        return device("cuda", array.gpu)
+
+    def beside(self, array: Array) -> Gpu | None:
+        return None if array.gpu == Gpu.current else Gpu(array.gpu)
+
+    def on(self, target: device) -> Gpu | None:
+        return None if target.index == Gpu.current else check_there(target)
+
+    def make_current(self, array: Array) -> None:
+        Gpu(array.gpu).use()
 
     def from_host(self, array: np.ndarray[Any, Any], target: device, non_blocking: bool = False) -> Array:
-        check_there(target)
         streams_like.refuse("a copy from the host")
-        return Array(array.copy())
+        with check_there(target):
+            return Array(array.copy())
 
     def pin(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         made = np.frombuffer(PinnedMemory(max(array.nbytes, 1)), array.dtype, array.size).reshape(array.shape)
@@ -395,8 +429,8 @@ class Backend:
         return array.get()
 
     def transfer(self, array: Array, target: device) -> Array:
-        check_there(target)
-        return MODULE.array(array)
+        with check_there(target):
+            return Array(array.host.copy())
 
 
 def register() -> Backend:

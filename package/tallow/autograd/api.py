@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tallow import devices
 from tallow.autograd.engine import LeafGrad, run_backward
 from tallow.autograd.graph import Edge, edge_to, gradient_dtype, place_of
 from tallow.autograd.modes import no_grad
@@ -111,6 +112,9 @@ def backward(
 
     Raises: GraphError if an output does not require grad, the graph was freed, or a saved value was overwritten.
     """
+    if devices.SEVERAL and (other := devices.beside((tensors,))) is not None:
+        with other:
+            return backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
     _refuse_create_graph(create_graph)
     tensors = tuple(tensors) if isinstance(tensors, list | tuple) else (tensors,)
     roots = [_root(t, g) for t, g in zip(tensors, _as_tuple(grad_tensors, len(tensors)), strict=True)]
@@ -125,6 +129,7 @@ def backward(
         store = GradStore()
 
         def fill(found: LeafGrad) -> None:
+            devices.make_current(found.array)
             with no_grad():
                 store.insert(found.leaf, found.leaf._accumulate(found.array, found.owned))
 
@@ -185,6 +190,9 @@ def grad(
 
     Raises: GraphError as `backward`, and for an input that the outputs do not depend on unless `allow_unused`.
     """
+    if devices.SEVERAL and (other := devices.beside((outputs,))) is not None:
+        with other:
+            return grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     _refuse_create_graph(create_graph)
     outputs = tuple(outputs) if isinstance(outputs, list | tuple) else (outputs,)
     inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)

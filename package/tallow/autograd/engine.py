@@ -12,6 +12,7 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
+from tallow import devices
 from tallow.autograd.broadcast import fit
 from tallow.autograd.graph import Edge, Node, Output, check_writes, gradient_dtype, place_of
 from tallow.autograd.writes import writes
@@ -110,6 +111,10 @@ def run_backward(
 
     Returns: leaf gradients by the leaf's id, and the wanted gradients of nodes' outputs.
     """
+    several = bool(devices.SEVERAL)
+    if several and (other := devices.beside(g for _, g in roots)) is not None:
+        with other:
+            return run_backward(roots, retain_graph, wanted, fill)
     pending = Pending()
     leaves: dict[int, LeafGrad] = {}
     caught: dict[tuple[int, int], Array] = {}
@@ -137,6 +142,8 @@ def run_backward(
                 mend="call backward(retain_graph=True) the first time",
             )
         given = (g,) if outputs is None else tuple(_materialize(node, g))
+        if several:
+            devices.make_current(given[0])
         results = backward(*given)
         if writes.last > node.sequence:
             check_writes(node, results)
@@ -148,9 +155,13 @@ def run_backward(
                 if place not in wanted and place[0] not in useful:
                     continue
             if type(gi) is FunctionType:
+                if several:
+                    devices.make_current(given[0])
                 gi = gi()
                 if gi is None:
                     continue
+            if several:  # of an op that moves between devices, it is elsewhere
+                devices.make_current(gi)
             if type(edge) is Node:
                 if gi.shape != edge.shape or gi.dtype is not edge.dtype:
                     gi = fit(gi, edge.shape, edge.dtype)

@@ -164,6 +164,9 @@ def _simple(index: Any) -> tuple[Any, ...] | None:
 @offer("Tensor")
 def __getitem__(input: Tensor, index: Any) -> Tensor:
     """x[index]: a view for integers, slices, None and ...; a copy for tensors, lists and masks."""
+    if devices.SEVERAL and (other := devices.beside((input,))) is not None:
+        with other:
+            return __getitem__(input, index)
     simple = _simple(index)
     if simple is not None:
         return apply(getitem, input, simple)
@@ -252,6 +255,9 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = F
 
 def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate: bool = False) -> Tensor:
     """Write to target[arrays]; without a copy of the target where nothing is recorded."""
+    if devices.SEVERAL and (other := devices.beside((target,))) is not None:
+        with other:
+            return put(target, arrays, value, accumulate)
     if not isinstance(value, Tensor):
         number = constant(value, target.dtype, "index_put_")
         value = wrap(placed(number, devices.array_module(target.array)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tallow import dtypes
+from tallow import devices, dtypes
 from tallow.apply import apply
 from tallow.autograd.graph import check_inplace
 from tallow.autograd.modes import mode
@@ -165,6 +165,9 @@ def repeat_interleave(
     Args:
         repeats: one number for all, or one for each place.
     """
+    if devices.SEVERAL and (other := devices.beside((input,))) is not None:
+        with other:
+            return repeat_interleave(input, repeats, dim, output_size=output_size)
     if repeats is None:
         if input.ndim != 1:
             raise ShapeError(f"repeat_interleave: repeats must be 1-dim, got {input.ndim} dims")

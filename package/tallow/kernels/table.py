@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from tallow.devices import device_type_of
+from tallow.devices import SEVERAL, beside, device_type_of
 from tallow.errors import ArgumentError, KernelUnavailable
 
 ARRAY = "array"
@@ -94,6 +94,9 @@ def run(name: str, *args: Any) -> Any:
     Raises:
         KernelUnavailable: no kernel accepts these arguments, or the one demanded by `require` does not.
     """
+    if SEVERAL and (other := beside(args[:1])) is not None:
+        with other:
+            return run(name, *args)
     try:
         candidates = _candidates[type(args[0])][name]
     except KeyError:
@@ -112,8 +115,17 @@ def pick(name: str, device_type: str, *args: Any) -> Choice:
     """
     for backend, fn, accepts in _order(name, device_type):
         if accepts is None or accepts(*args):
-            return Choice(backend, fn)
+            other = beside(args) if SEVERAL else None
+            return Choice(backend, fn if other is None else _within(other, fn))
     raise _unavailable(name, device_type, args)
+
+
+def _within(device: AbstractContextManager[Any], fn: Function) -> Function:
+    def call(*args: Any) -> Any:
+        with device:
+            return fn(*args)
+
+    return call
 
 
 def explain(name: str, *args: Any) -> None:

@@ -47,6 +47,9 @@ def _hooked(step: Step) -> Step:
 
     @wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if devices.SEVERAL and (other := devices.beside(self.param_groups[0]["params"])) is not None:
+            with other:
+                return hooked(self, *args, **kwargs)
         if self._stepping:
             return step(self, *args, **kwargs)
         call: tuple[Any, ...] = (self, *args)
@@ -165,6 +168,14 @@ class Optimizer:
                 self.update(param, grad, state, group)
 
     def _update_all(self, params: list[Tensor], group: Group) -> None:
+        if devices.SEVERAL:
+            there = [param for param in params if param.device == params[0].device]
+            if len(there) < len(params):
+                self._update_all(there, group)
+                return self._update_all([param for param in params if param.device != params[0].device], group)
+            if (other := devices.beside(there)) is not None:
+                with other:
+                    return self._update_all(params, group)
         for param in params:
             check_writable(param, type(self).__name__)
         known = [self.state.get(param, {}) for param in params]

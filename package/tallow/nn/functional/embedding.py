@@ -133,6 +133,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     Args:    num_classes: one more than the largest index if -1
     Shapes:  tensor (*) of int64 or int32 -> (*, num_classes) of int64
     """
+    if devices.SEVERAL and (other := devices.beside((tensor,))) is not None:
+        with other:
+            return one_hot(tensor, num_classes)
     indices = tensor.array
     if indices.dtype not in (np.int64, np.int32):  # NumPy's own integers are int32 in a browser
         raise DtypeError(f"one_hot: only applicable to int64 tensors, not {tensor.dtype}", mend="convert with .long()")

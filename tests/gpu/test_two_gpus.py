@@ -1,0 +1,96 @@
+"""Tensors on a GPU that is not the current one: what is computed from them is there too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from support import cupy_like
+
+import tallow as tl
+from tallow import devices, nn
+from tallow.nn import functional as F
+
+
+@pytest.fixture
+def two_gpus(cuda: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = devices.get_backend("cuda")
+    if backend.module is cupy_like.MODULE:
+        monkeypatch.setattr(cupy_like.Gpu, "count", 2)
+        monkeypatch.setitem(devices.SEVERAL, cupy_like.Array, backend)
+    elif tl.cuda.device_count() < 2:
+        pytest.skip("there is one GPU")
+
+
+class Small(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(7, 8)
+        self.attention = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+        self.head = nn.Linear(8, 7)
+
+    def forward(self, tokens: tl.Tensor) -> tl.Tensor:
+        return self.head(self.attention(self.embedding(tokens)).to(self.head.weight.device))
+
+
+TOKENS = np.array([[1, 2, 3, 4], [6, 5, 0, 2]])
+
+
+def trained(place: Callable[[Small], Small], tokens: tl.Tensor) -> tuple[list[float], Small]:
+    """The losses of three steps, and the model."""
+    tl.manual_seed(0)
+    model = place(Small())
+    optimizer = tl.optim.AdamW(model.parameters(), lr=0.1)
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        logits = model(tokens[:, :-1])
+        loss = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].to(logits.device).flatten())
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.head.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, model
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_training_on_the_other_one() -> None:
+    expected, _ = trained(lambda model: model, tl.tensor(TOKENS))
+    losses, model = trained(lambda model: model.to("cuda:1"), tl.tensor(TOKENS, device="cuda:1"))
+    assert losses == pytest.approx(expected, rel=1e-4)
+    assert {str(t.device) for p in model.parameters() for t in (p, p.grad)} == {"cuda:1"}
+    assert tl.cuda.current_device() == 0
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_a_model_on_both() -> None:
+    def place(model: Small) -> Small:
+        model.to("cuda:0").head.to("cuda:1")
+        return model
+
+    expected, _ = trained(lambda model: model, tl.tensor(TOKENS))
+    losses, model = trained(place, tl.tensor(TOKENS, device="cuda:0"))
+    assert losses == pytest.approx(expected, rel=1e-4)
+    for name, p in model.named_parameters():
+        assert str(p.grad.device) == str(p.device) == ("cuda:1" if name.startswith("head") else "cuda:0")
+    assert tl.cuda.current_device() == 0
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_writes_views_and_new_tensors() -> None:
+    x = tl.zeros(2, 3, device="cuda:1")
+    x[0, 1] = 5
+    x[1] += tl.ones(3, device="cuda:1")
+    x[x > 4] = 7
+    x.add_(1).mul_(2)
+    assert (x.T @ x)[0].tolist() == [20.0, 48.0, 20.0]
+    assert (x.sum().item(), float(x.max()), x.cpu()[0].tolist()) == (32.0, 16.0, [2.0, 16.0, 2.0])
+    made = [tl.zeros_like(x), tl.full((2,), 3, device="cuda:1"), tl.arange(3, device="cuda:1"), x.clone(), x.double()]
+    assert {str(t.device) for t in made} == {"cuda:1"}
+    assert str(x.to("cuda:0").device) == "cuda:0"
+    with tl.cuda.device(1):
+        assert str(tl.ones(2, device="cuda").device) == "cuda:1"
+    assert tl.cuda.current_device() == 0
+    with pytest.raises(tl.errors.DeviceError, match="found cuda:0 and cuda:1"):
+        tl.ones(2, device="cuda:0") + tl.ones(2, device="cuda:1")

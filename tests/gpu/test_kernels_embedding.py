@@ -37,14 +37,14 @@ def test_rows_are_added_up(card: Card, case: str) -> None:
     rows, width, index = CASES[case]
     g = np.random.default_rng(0).standard_normal((len(index), width)).astype(np.float32)
     index = index.astype(np.int32 if case == "frequent" else np.int64)
-    got = card.run("embedding_backward", card.put(g), card.put(index), rows, None)
+    got = card.run("add_rows", card.put(g), card.put(index), rows, None)
     np.testing.assert_allclose(card.get(got), expected(g, index, rows), rtol=1e-5, atol=1e-5)
 
 
 def test_padding_and_what_lies_outside_is_left_out(card: Card) -> None:
     index = np.array([2, 0, -1, 2, 5, 1, 2, 7, 1])
     g = np.random.default_rng(0).standard_normal((9, 5)).astype(np.float32)
-    got = card.run("embedding_backward", card.put(g[:, ::-1]), card.put(index), 5, 2)
+    got = card.run("add_rows", card.put(g[:, ::-1]), card.put(index), 5, 2)
     np.testing.assert_allclose(card.get(got), expected(g[:, ::-1], index, 5, 2), rtol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""embedding_backward: the rows of a gradient added up by index, see src/embedding.cu."""
+"""add_rows: rows added up by index, as in the gradient of an embedding, see src/embedding.cu."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def float32_rows_and_integers(g: Array, index: Array, rows: int, padding_idx: in
     return bool(fits and index.ndim == 1 and 0 < len(g) < 2**31 and rows < 2**31 and g.shape[1] > 0)
 
 
-@cuda("embedding_backward", float32_rows_and_integers)
-def embedding_backward(g: Array, index: Array, rows: int, padding_idx: int | None) -> Array:
-    """As tallow.ops.embedding.embedding_backward_array; equal indices are always added up in one order."""
+@cuda("add_rows", float32_rows_and_integers)
+def add_rows(g: Array, index: Array, rows: int, padding_idx: int | None) -> Array:
+    """As tallow.ops.embedding.add_rows_array; equal indices are always added up in one order."""
     xp, (count, width) = array_module(g), g.shape
     g, index = contiguous(g), contiguous(index)
     passes, parts = -(-rows.bit_length() // BITS), -(-count // PART)

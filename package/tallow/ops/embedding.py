@@ -46,7 +46,7 @@ def embedding(
 
     def backward(g: Array) -> tuple[Array]:
         flat = input.reshape(-1)
-        table = run("embedding_backward", g.reshape(flat.size, width), flat, rows, padding_idx)
+        table = run("add_rows", g.reshape(flat.size, width), flat, rows, padding_idx)
         if scale_grad_by_freq:
             uses = array_module(g).zeros(rows, np.int64)
             add_at(uses, (flat,), array_module(g).ones(flat.size, np.int64))
@@ -56,8 +56,8 @@ def embedding(
     return weight[input], backward
 
 
-@kernel("embedding_backward", "array")
-def embedding_backward_array(g: Array, index: Array, rows: int, padding_idx: int | None) -> Array:
+@kernel("add_rows", "array")
+def add_rows_array(g: Array, index: Array, rows: int, padding_idx: int | None) -> Array:
     """Zeros (rows, D), and added to the row index[n] the row n of g, except to the row `padding_idx`.
 
     Shapes:  g (N, D), index (N,) -> (rows, D)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.ops.accumulate import add_at
+from tallow.kernels import run
 from tallow.ops.adaptive_pooling import argmax_of_windows
 from tallow.ops.embedding import check_indices, check_padding_idx
 from tallow.ops.table import Array, Index, Result, op
@@ -41,13 +41,11 @@ def embedding_bag(
     rows = weight[input]
 
     def into_table(d_rows: Array) -> Array:
-        d = xp.zeros((table_rows, width), d_rows.dtype)
         if scale_grad_by_freq:  # each row by its own count; PyTorch's CPU code divides all rows by one row's
             d_rows = d_rows / xp.bincount(input.astype(np.intp), minlength=table_rows)[input][:, None].astype(
                 d_rows.dtype
             )
-        add_at(d, (input,), d_rows)
-        return d
+        return run("add_rows", d_rows, input, table_rows, None)
 
     if mode == "max":
         y, first = _segment_max(rows, sizes)
@@ -63,8 +61,7 @@ def embedding_bag(
     factors = xp.ones(len(input), weight.dtype) if per_sample_weights is None else per_sample_weights[kept]
     if mode == "mean":
         factors = factors / sizes[bags].astype(weight.dtype)
-    y = xp.zeros((count, width), weight.dtype)
-    add_at(y, (bags,), rows * factors[:, None])
+    y = run("add_rows", rows * factors[:, None], bags, count, None)
     given = None if per_sample_weights is None else len(per_sample_weights)
 
     def backward(g: Array) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import DimensionError, DtypeError, ShapeError, TallowError
+from tallow.kernels import run
 from tallow.ops.accumulate import add_at
 from tallow.ops.along import on_axis, position
 from tallow.ops.dims import normalize_dim
@@ -45,6 +46,9 @@ def index_select(input: Array, dim: int, index: Index) -> Result:
         return input.reshape(1)[places].reshape(()), lambda g: (g[...],)
 
     def backward(g: Array) -> tuple[Array]:
+        if dim == 0 and g.ndim > 1 and g.size:
+            rows = g.reshape(len(places), -1)
+            return (run("add_rows", rows, places, shape[0], None).reshape(shape),)
         whole = array_module(g).zeros(shape, g.dtype)
         add_at(whole, on_axis(dim, places), g)
         return (whole,)

@@ -66,7 +66,8 @@ def _worth_a_call(x: Array, weight: Array) -> bool:
         return rows * weight.size >= WORTH_A_CALL
     if rows == 1:
         return weight.nbytes > CACHED_BYTES
-    return 1 < rows <= FEW_ROWS and weight.size >= 4 * WORTH_A_CALL and weight.strides[1] == ITEM
+    least = (4 if rows <= ROWS_AS_THEY_LIE else 2) * WORTH_A_CALL
+    return 1 < rows <= FEW_ROWS and weight.size >= least and weight.strides[1] == ITEM
 
 
 def matmul(a: Array, b: Array) -> Array:

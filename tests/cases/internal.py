@@ -26,6 +26,10 @@ def silu_mul(m: Any, a: Any, b: Any) -> Any:
     return apply(OPS["silu_mul"], a, b) if is_ours(m) else m.nn.functional.silu(a) * b
 
 
+def gelu_mul(m: Any, a: Any, b: Any) -> Any:
+    return apply(OPS["gelu_mul"], a, b) if is_ours(m) else m.nn.functional.gelu(a, approximate="tanh") * b
+
+
 def weight_only_linear(m: Any, x: Any, codes: Any, scales: Any, bias: Any) -> Any:
     scales = scales.to(x.dtype) / 8
     if is_ours(m):
@@ -58,6 +62,8 @@ case(
 )
 case("silu_mul", silu_mul, normal(3, 4), normal(3, 4))
 case("silu_mul", silu_mul, 60 * normal(7), normal(7))
+case("gelu_mul", gelu_mul, normal(3, 4), normal(3, 4))
+case("gelu_mul", gelu_mul, 20 * normal(7), normal(7))
 case("scaled_mask", lambda m, x, k: scaled_mask(m, x, k, 1.25), normal(3, 4), booleans(3, 4))
 case("scaled_mask", lambda m, x, k: scaled_mask(m, x, k, 2.0), normal(3, 4, 2), booleans(3, 4, 1))
 case(

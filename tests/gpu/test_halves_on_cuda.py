@@ -35,6 +35,7 @@ CALLS: dict[str, Callable[..., tl.Tensor]] = {
     "gelu by tanh": lambda x, y, w, b: F.gelu(x, approximate="tanh"),
     "silu": lambda x, y, w, b: F.silu(x),
     "silu_mul": lambda x, y, w, b: apply(OPS["silu_mul"], x, y),
+    "gelu_mul": lambda x, y, w, b: apply(OPS["gelu_mul"], x, y),
     "rotary": lambda x, y, w, b: rotary(x, False),
     "rotary of neighbours": lambda x, y, w, b: rotary(x, True),
     "scaled_mask": lambda x, y, w, b: apply(OPS["scaled_mask"], x, tl.tensor(KEEP, device=x.device), 1.25),

@@ -63,19 +63,23 @@ def test_far_from_zero(card: Card, name: str) -> None:
     np.testing.assert_allclose(y, [0, 0, 30, 1e4, np.inf, np.nan], atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["silu", "gelu tanh"])
 @pytest.mark.parametrize("dtype", [float32, bfloat16], ids=str)
-def test_silu_mul(card: Card, dtype: dtype) -> None:
+def test_gates(card: Card, dtype: dtype, name: str) -> None:
+    share, _ = FUNCTIONS[name]
+    op = f"{name.split()[0]}_mul"
     for shape in SIZES:
         rng = np.random.default_rng(2)
         a, b = (rounded(rng.standard_normal(shape), dtype) for _ in range(2))
         g = rounded(rng.standard_normal(shape), float32)
         there = card.put(a, dtype), card.put(b, dtype)
-        y = card.run("silu_mul", *there)
-        np.testing.assert_allclose(card.get(y), a * sigmoid(a) * b, rtol=PRECISION[dtype], atol=1e-6)
-        da, db = card.run("silu_mul_backward", *there, card.put(g))
+        y = card.run(op, *there)
+        assert y.dtype == dtype.storage
+        np.testing.assert_allclose(card.get(y), a * share(a) * b, rtol=PRECISION[dtype], atol=1e-6)
+        da, db = card.run(f"{op}_backward", *there, card.put(g))
         assert da.dtype == db.dtype == np.float32
-        np.testing.assert_allclose(card.get(da), g * b * slope(sigmoid, a), rtol=5e-6, atol=2e-6)
-        np.testing.assert_allclose(card.get(db), g * a * sigmoid(a), rtol=5e-6, atol=2e-6)
+        np.testing.assert_allclose(card.get(da), g * b * slope(share, a), rtol=5e-6, atol=2e-6)
+        np.testing.assert_allclose(card.get(db), g * a * share(a), rtol=5e-6, atol=2e-6)
 
 
 def test_elements_off_alignment_and_views(card: Card) -> None:

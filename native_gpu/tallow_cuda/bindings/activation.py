@@ -1,4 +1,4 @@
-"""silu, silu_mul, gelu and their gradients, see src/{silu,silu_mul,gelu}.cu."""
+"""silu, silu_mul, gelu, gelu_mul and their gradients, see src/{silu,silu_mul,gelu}.cu."""
 
 from __future__ import annotations
 
@@ -53,10 +53,14 @@ def silu_mul(a: Array, b: Array) -> Array:
 @cuda("silu_mul_backward", float_arrays)
 def silu_mul_backward(a: Array, b: Array, g: Array) -> tuple[Array, Array]:
     """The gradients of a and b, in the dtype of g.  Shapes: all the same."""
+    return _gate_backward("silu_mul.cu", "silu_mul_backward", a, b, g)
+
+
+def _gate_backward(file: str, name: str, a: Array, b: Array, g: Array, **defines: int) -> tuple[Array, Array]:
     a, b, g = contiguous(a), contiguous(b), contiguous(g)
     empty_like = array_module(g).empty_like
     da, db = empty_like(g), empty_like(g)
-    launch_map(load("silu_mul.cu", "silu_mul_backward", X=element(a), G=element(g)), a, b, g, da, db)
+    launch_map(load(file, name, X=element(a), G=element(g), **defines), a, b, g, da, db)
     return da, db
 
 
@@ -75,3 +79,15 @@ def slope_and_gradient(x: Array, g: Array, approximate: str) -> bool:
 def gelu_backward(x: Array, g: Array, approximate: str) -> Array:
     """g times the slope of gelu at x, in the dtype of g.  Shapes: x, g the same -> the same."""
     return _map("gelu.cu", "gelu_backward", x, gradient=g, TANH=int(approximate == "tanh"))
+
+
+@cuda("gelu_mul", two_of_one_dtype)
+def gelu_mul(a: Array, b: Array) -> Array:
+    """gelu(a) · b, by tanh, in their dtype.  Shapes: a, b the same -> the same."""
+    return _map("gelu.cu", "gelu_mul", a, b, TANH=1)
+
+
+@cuda("gelu_mul_backward", float_arrays)
+def gelu_mul_backward(a: Array, b: Array, g: Array) -> tuple[Array, Array]:
+    """The gradients of a and b, in the dtype of g.  Shapes: all the same."""
+    return _gate_backward("gelu.cu", "gelu_mul_backward", a, b, g, TANH=1)

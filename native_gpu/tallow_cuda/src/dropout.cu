@@ -11,8 +11,8 @@ struct byte {
 
 __device__ __forceinline__ float to_float(byte x) { return x.bits; }
 
-// keep[i] is 0 where word i of the stream is below `least`, which is the probability times 2³². A value of the counter gives
-// four words, from `first` on.
+// keep[i] is 0 where word i of the stream is below `least`, which is the probability times 2³². A value of the counter
+// gives four words, from `first` on.
 extern "C" __global__ void random_keep(unsigned char* keep, index_t size, index_t key, index_t first, index_t least) {
     for (index_t i = thread_of_grid() * 4; i < size; i += threads_of_grid() * 4) {
         unsigned long long counter = first + i / 4;

@@ -1,4 +1,4 @@
-// Visiting the elements of contiguous arrays, several at a time where they lie so that a thread can read 16 bytes at once.
+// Visiting the elements of contiguous arrays, several at a time where a thread can read 16 bytes at once.
 //
 //   map(size, f, y, x1, x2, ...)                y[i] = f(x1[i], x2[i], ...), by all threads of the grid
 //   each<N>(size, packed, thread, threads, f)   the same for any work: f(i, n) does the n elements from i on
@@ -8,8 +8,8 @@
 #include "element.cuh"
 
 // Every element of `size` is visited by one of the threads, N together if they are `packed`: n is N, or 1 for what is
-// left. Neighbours in a warp visit neighbours in memory. Both calls of f are inlined, so that n is a constant in them; a
-// lambda with a parameter `auto`, in which it would be one by its type, NVRTC takes for a function of the host.
+// left. Neighbours in a warp visit neighbours in memory. Both calls of f are inlined, so that n is a constant in them;
+// a lambda with a parameter `auto`, in which it would be one by its type, NVRTC takes for a function of the host.
 template <int N, class F>
 __device__ __forceinline__ void each(index_t size, bool packed, index_t thread, index_t threads, F f) {
     index_t full = packed ? size / N * N : 0;

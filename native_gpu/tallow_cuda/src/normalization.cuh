@@ -103,7 +103,7 @@ template <int N> struct Columns {
 // dx = r (h - mean(h) - n mean(h n)),  h = g ⊙ weight,  n = (x - mean) r;  dweight = Σ g n,  dbias = Σ g over the rows.
 //
 // Each array goes over the bus once: a row stays in registers, and so do the sums over the rows that one block (or, of
-// narrow ones, one warp) has, every rows_of_grid()th. It leaves its sums in `partial` (1 + CENTRED, rows_of_grid(), width),
+// narrow ones, one warp) has, every rows_of_grid()th. It leaves them in `partial` (1 + CENTRED, rows_of_grid(), width),
 // which column_sums adds up: the same bits every time, as atomics would not give.
 //
 // width ≤ COLUMNS · blockDim.x

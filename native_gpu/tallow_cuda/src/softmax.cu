@@ -3,10 +3,10 @@
 //   x, y, g, dx (rows, width) contiguous;  sums (rows, parts, 2) float
 //   X: the element of x and y;  G: that of g and dx;  LOGARITHM: 1 for log_softmax, else 0
 //
-// The maximum and the sum of exponentials are found together, in one pass over the row: where a new maximum comes up, the
-// sum so far is scaled down to it (Milakov & Gimelshein 2018, arXiv:1805.02867). A second pass, from the cache where the
-// row fits there, writes. Few and long rows, as of logits, would leave most of the card idle; they are cut into parts, of
-// which softmax_sums finds maximum and sum, and softmax_of_parts puts these together and writes.
+// The maximum and the sum of exponentials are found together, in one pass over the row: where a new maximum comes up,
+// the sum so far is scaled down to it (Milakov & Gimelshein 2018, arXiv:1805.02867). A second pass, from the cache where
+// the row fits there, writes. Few and long rows, as of logits, would leave most of the card idle; they are cut into
+// parts, of which softmax_sums finds maximum and sum, and softmax_of_parts puts these together and writes.
 
 #include "rows.cuh"
 

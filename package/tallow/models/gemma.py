@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tallow.apply import apply
 from tallow.models.llama import Llama, LlamaConfig, LlamaDecoderLayer, LlamaMLP, LlamaModel
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.normalization import RMSNorm
+from tallow.ops.gelu_mul import gelu_mul
 from tallow.tensor import Tensor
 
 
@@ -55,7 +57,7 @@ class GemmaMLP(LlamaMLP):
     """down(gelu(gate(x)) ⊙ up(x)).  Source: Shazeer 2020, arXiv:2002.05202, GEGLU"""
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        return self.down_proj(F.gelu(self.gate_proj(x_BTD), approximate="tanh") * self.up_proj(x_BTD))
+        return self.down_proj(apply(gelu_mul, self.gate_proj(x_BTD), self.up_proj(x_BTD)))
 
 
 class GemmaDecoderLayer(LlamaDecoderLayer):

@@ -146,7 +146,8 @@ class Adam(Optimizer):
                 if group["capturable"]:
                     state["step"] = move(state["step"], device_of(param))
             alike.setdefault(count(state) if type(state["step"]) is np.ndarray else None, []).append(i)
-        lr = lr.array if isinstance(lr, Tensor) and None in alike else float(lr)
+        is_there = isinstance(lr, Tensor) and type(lr.array) is type(params[0]) and None in alike
+        lr = lr.array if is_there else float(lr)
         beta1, beta2 = map(float, group["betas"])
         for step, places in alike.items():
             moments = [[states[i][name] for i in places] for name in names]

@@ -80,6 +80,7 @@ def test_char_gpt_takes_a_short_text() -> None:
     assert len(losses) == 2
 
 
+@pytest.mark.cpu("what it reads stays there")
 def test_mnist_cnn_reads_the_files_it_is_given(tmp_path: Path) -> None:
     example = examples.load("mnist_cnn")
     example.draw_data_set(tmp_path, train=64, test=16)
@@ -90,6 +91,7 @@ def test_mnist_cnn_reads_the_files_it_is_given(tmp_path: Path) -> None:
     assert 0 <= accuracy <= 1
 
 
+@pytest.mark.cpu("what it reads stays there")
 @pytest.mark.native
 def test_mnist_cnn_reads_digits() -> None:
     """Native, for it takes long elsewhere."""

@@ -297,7 +297,7 @@ def test_a_storage_alone_is_a_flat_tensor() -> None:
         (storage("torch.ComplexFloatStorage"), "'torch.ComplexFloatStorage'"),
         (storage(key="1"), "has no entry 'model/data/1'"),
         (storage(key="../../etc/passwd"), "has no entry"),
-        (storage(location="cuda:0"), "map_location='cpu'"),
+        pytest.param(storage(location="cuda:0"), "map_location='cpu'", marks=pytest.mark.cpu("there is a GPU")),
         (storage(location="nowhere"), "map_location='cpu'"),
         (b"(" + storage() + storage("torch.IntStorage") + b"t", "as FloatStorage and as IntStorage"),
         (name("torch._utils._rebuild_tensor_v2") + b")R", "other arguments"),

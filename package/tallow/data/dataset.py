@@ -97,7 +97,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return Samples(self, indices, self._rows)
 
     def _rows(self, indices: Sequence[int]) -> list[Tensor]:
-        rows = wrap(np.asarray(indices, np.int64))
+        rows = wrap(np.asarray([index.__index__() for index in indices], np.int64))
         return [tensor[rows] for tensor in self.tensors]
 
     def __len__(self) -> int:

@@ -58,7 +58,7 @@ def play_and_learn(agent, optimizer, world, gamma=0.95):
     """One episode of REINFORCE; its reward and loss."""
     state, done, steps, rewards = world.reset(), False, [], []
     while not done:
-        policy, value = agent(torch.from_numpy(state).float())
+        policy, value = agent(torch.as_tensor(state).float())
         action = policy.sample()
         steps.append((policy.log_prob(action), policy.entropy(), value))
         state, reward, done = world.step(action.item())

@@ -22,8 +22,8 @@ class Pictures(Dataset):
     def __init__(self, length, transform=None):
         rng = np.random.RandomState(0)
         glyphs = torch.tensor([[int(dot) for dot in dots] for dots in DOTS], dtype=torch.uint8).view(-1, 5, 3)
-        self.targets = torch.from_numpy(rng.randint(0, len(DOTS), length))
-        self.data = torch.from_numpy((rng.rand(length, 12, 12) * 100).astype(np.uint8))
+        self.targets = torch.as_tensor(rng.randint(0, len(DOTS), length))
+        self.data = torch.as_tensor((rng.rand(length, 12, 12) * 100).astype(np.uint8))
         self.transform = transform
         for picture, digit in zip(self.data, self.targets):
             row, column = rng.randint(0, 7), rng.randint(0, 9)

@@ -188,8 +188,8 @@ def main():
         model = Transcriber(Sizes())
         torch.save({"sizes": asdict(model.sizes), "weights": model.state_dict()}, args.init)
     rng = np.random.RandomState(0)
-    mel = torch.from_numpy(rng.randn(3, model.sizes.mels, 2 * model.sizes.frames).astype(np.float32)).to(model.device)
-    ids = torch.from_numpy(rng.randint(0, model.sizes.vocab, (3, 8)))
+    mel = torch.as_tensor(rng.randn(3, model.sizes.mels, 2 * model.sizes.frames).astype(np.float32)).to(model.device)
+    ids = torch.as_tensor(rng.randint(0, model.sizes.vocab, (3, 8)))
     optimizer = torch.optim.NAdam([p for p in model.parameters() if p.requires_grad], lr=3e-3)
     for step in range(args.steps):
         logits = model(mel, ids[:, :-1])["logits"]

@@ -50,7 +50,7 @@ def main():
     parser.add_argument("--steps", type=int, default=4)
     args = parser.parse_args()
     rows = np.random.RandomState(0).rand(96, 1, 8, 8).astype("float32").cumsum(2)
-    pictures = torch.utils.data.TensorDataset(torch.Tensor(rows / rows.max()))
+    pictures = torch.utils.data.TensorDataset(torch.as_tensor(rows / rows.max()))
     loader = torch.utils.data.DataLoader(pictures, batch_size=32, drop_last=True, num_workers=0, pin_memory=False)
     model = Autoencoder()
     if os.path.exists(args.init):

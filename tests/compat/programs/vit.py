@@ -105,8 +105,8 @@ def main():
     else:
         torch.save(both.state_dict(), args.init)
 
-    images = torch.from_numpy(rng.randn(10, 3, 16, 16)).float()
-    labels = torch.from_numpy(rng.randint(0, 5, 10)).long()
+    images = torch.as_tensor(rng.randn(10, 3, 16, 16)).float()
+    labels = torch.as_tensor(rng.randint(0, 5, 10)).long()
     ema = EMA(vit)
     no_decay = {n for n, p in vit.named_parameters() if p.ndim < 2 or "pos_embed" in n}
     optimizer = torch.optim.AdamW(
@@ -130,7 +130,7 @@ def main():
     with torch.no_grad():
         print((vit(images).softmax(-1) - ema.module(images).softmax(-1)).abs().sum().gt(0).item())
 
-    src = torch.from_numpy(rng.randint(1, 11, (7, 4)))
+    src = torch.as_tensor(rng.randint(1, 11, (7, 4)))
     src[5:, 1] = 0
     tgt = torch.flip(src, dims=[0])
     optimizer = torch.optim.Adam(seq.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)

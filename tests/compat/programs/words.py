@@ -49,7 +49,7 @@ class Tagger(nn.Module):
         packed = pack_padded_sequence(self.embed(words), lengths, batch_first=True, enforce_sorted=False)
         hidden, last = self.rnn(packed)
         hidden, back = pad_packed_sequence(hidden, batch_first=True)
-        assert torch.equal(back, torch.as_tensor(lengths))
+        assert torch.equal(back, torch.as_tensor(lengths, device=back.device))
         return self.out(hidden), torch.cat((last[0], last[1]), dim=-1)
 
 
@@ -101,7 +101,7 @@ def invent(model, length=10):
 
 def train_tagger(tagger):
     rng = np.random.RandomState(1)
-    sentences = [torch.from_numpy(rng.randint(1, WORDS, n)) for n in (3, 7, 5)]
+    sentences = [torch.as_tensor(rng.randint(1, WORDS, n)) for n in (3, 7, 5)]
     tags = pad_sequence([s % 3 for s in sentences], batch_first=True, padding_value=-100)
     words = pad_sequence(sentences, batch_first=True)
     optimizer = torch.optim.RMSprop(tagger.parameters(), lr=0.02)

@@ -318,7 +318,7 @@ class _Context:
 def _blocks(audio: Audio) -> Iterable[npt.NDArray[np.float32]]:
     if isinstance(audio, str | bytes | PathLike):
         return Sound(audio)
-    samples = audio.numpy() if isinstance(audio, Tensor) else audio
+    samples = audio.cpu().numpy() if isinstance(audio, Tensor) else audio
     if not isinstance(samples, np.ndarray):
         return samples
     if samples.ndim != 1:

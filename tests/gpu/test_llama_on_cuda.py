@@ -60,6 +60,6 @@ def test_tells_the_reference_story(cuda: str, data_dir: Path) -> None:
     (case,) = [c for c in json.loads((data_dir / "llama2c_reference.json").read_text())["cases"] if c["prompt"] == ""]
     model = Llama.from_llama2c(data_dir / "stories260K.bin", device=cuda)
     tokenizer = Llama2cTokenizer.load(data_dir / "tok512.bin", vocab_size=model.vocab_size)
-    story = "".join(decode_stream(tokenizer, generate(model, [1], max_tokens=60), previous=1))
-    assert len(story) > 100
+    story = "".join(decode_stream(tokenizer, generate(model, [1], max_tokens=30), previous=1))
+    assert len(story) > 50
     assert case["text"].startswith(story)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tallow as tl
+from tallow.devices import to_host
 from tallow.errors import ArgumentError, ShapeError
 from tallow.models.falcon import Alibi, Falcon, FalconConfig
 from tallow.models.gpt2 import GPT2, GPT2Config
@@ -68,7 +69,7 @@ def test_pieces_of_any_size(kind: str, options: dict[str, Any]) -> None:
     cache = model.new_cache(**options)
     start = 0
     for size in (1, 3, 60, 1, 1, 1, 20, 2, 1, 1, 1, 1, 1, 36):
-        got = model.last_logits([tokens[start : start + size]], cache, last=min(size, 2))[0]
+        got = to_host(model.last_logits([tokens[start : start + size]], cache, last=min(size, 2)))[0]
         start += size
         np.testing.assert_allclose(got, expected[start - len(got) : start], atol=ATOL)
     assert cache.length == start == 130
@@ -86,7 +87,7 @@ def test_prompts_are_read_in_chunks(kind: str, monkeypatch: pytest.MonkeyPatch) 
         return hidden(self, tokens_BT, cache)
 
     monkeypatch.setattr(type(model), "hidden", noted)
-    got = model.last_logits([tokens], model.new_cache(), last=3)[0]
+    got = to_host(model.last_logits([tokens], model.new_cache(), last=3))[0]
     assert sizes == [1, *[7] * 7]
     np.testing.assert_allclose(got, whole(model, tokens)[-3:], atol=ATOL)
 
@@ -97,9 +98,9 @@ def test_rows_with_padding_are_as_without(kind: str) -> None:
     rows = [text(9, 1), text(2, 2), text(14, 3)]
     padding = [14 - len(row) for row in rows]
     cache = model.new_cache(batch=3, padding=padding)
-    got = [model.last_logits([[7] * pad + row for pad, row in zip(padding, rows, strict=True)], cache)[:, 0]]
+    got = [to_host(model.last_logits([[7] * pad + row for pad, row in zip(padding, rows, strict=True)], cache))[:, 0]]
     more = [text(6, 4), text(6, 5), text(6, 6)]
-    got += [model.last_logits([[row[i]] for row in more], cache)[:, 0] for i in range(6)]
+    got += [to_host(model.last_logits([[row[i]] for row in more], cache))[:, 0] for i in range(6)]
     for i, row in enumerate(rows):
         expected = whole(model, row + more[i])[len(row) - 1 :]
         np.testing.assert_allclose([logits[i] for logits in got], expected, atol=ATOL)
@@ -112,11 +113,11 @@ def test_rows_can_be_chosen_and_doubled(kind: str) -> None:
     cache = model.new_cache(batch=2, padding=[3, 0])
     model.last_logits([[0, 0, 0, *rows[0]], rows[1]], cache)
     cache.select([1, 0, 1])
-    got = model.last_logits([[3], [4], [5]], cache)[:, 0]
+    got = to_host(model.last_logits([[3], [4], [5]], cache))[:, 0]
     expected = [whole(model, rows[row] + [token])[-1] for row, token in ((1, 3), (0, 4), (1, 5))]
     np.testing.assert_allclose(got, expected, atol=ATOL)
     cache.select([1])
-    got = model.next_logits([6], cache)
+    got = to_host(model.next_logits([6], cache))
     np.testing.assert_allclose(got, whole(model, [*rows[0], 4, 6])[-1], atol=ATOL)
 
 
@@ -129,7 +130,7 @@ def test_truncated_positions_are_forgotten(kind: str, options: dict[str, bool]) 
     cache.truncate(0)
     model.next_logits([*tokens[:10], *text(40, 8)], cache)
     cache.truncate(10)
-    np.testing.assert_allclose(model.next_logits(tokens[10:], cache), whole(model, tokens)[-1], atol=ATOL)
+    np.testing.assert_allclose(to_host(model.next_logits(tokens[10:], cache)), whole(model, tokens)[-1], atol=ATOL)
     with pytest.raises(ArgumentError, match="truncate: 21 of 20 positions"):
         cache.truncate(21)
 
@@ -140,7 +141,7 @@ def test_a_window_that_is_gone_cannot_come_back() -> None:
     for token in tokens:
         model.next_logits([token], cache)
     cache.truncate(29)
-    np.testing.assert_allclose(model.next_logits([9], cache), whole(model, [*tokens[:29], 9])[-1], atol=ATOL)
+    np.testing.assert_allclose(to_host(model.next_logits([9], cache)), whole(model, [*tokens[:29], 9])[-1], atol=ATOL)
     with pytest.raises(ArgumentError, match="the window of 5 before position 3 is gone"):
         cache.truncate(3)
 
@@ -175,7 +176,7 @@ def test_a_growing_cache_keeps_the_short_way() -> None:
     cache = model.new_cache(growing=True)
     expected = whole(model, tokens)
     for i, token in enumerate(tokens):
-        np.testing.assert_allclose(model.next_logits([token], cache), expected[i], atol=ATOL)
+        np.testing.assert_allclose(to_host(model.next_logits([token], cache)), expected[i], atol=ATOL)
         assert cache.decoder is not None
         assert cache.decoder.reads(cache)
 

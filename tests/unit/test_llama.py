@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallow as tl
+from tallow.devices import to_host
 from tallow.errors import ArgumentError, CheckpointError, DimensionError, GraphError, ShapeError, TallowError
 from tallow.generation import decode_stream, generate
 from tallow.io import safetensors
@@ -53,7 +54,7 @@ def logits(model: Llama, tokens: list[list[int]]) -> np.ndarray[Any, Any]:
 
 def one_by_one(model: Llama, tokens: list[int]) -> np.ndarray[Any, Any]:
     cache = model.new_cache()
-    return np.stack([model.next_logits([token], cache) for token in tokens])
+    return np.stack([to_host(model.next_logits([token], cache)) for token in tokens])
 
 
 @pytest.fixture
@@ -121,10 +122,10 @@ def test_cached_and_uncached_logits_agree(changes: dict[str, Any]) -> None:
     whole = logits(model, [TOKENS])[0]
     np.testing.assert_allclose(one_by_one(model, TOKENS), whole, atol=ATOL)
     in_parts = model.new_cache()
-    np.testing.assert_allclose(model.next_logits(TOKENS[:3], in_parts), whole[2], atol=ATOL)
-    np.testing.assert_allclose(model.next_logits(TOKENS[3:5], in_parts), whole[4], atol=ATOL)
-    np.testing.assert_allclose(model.next_logits(TOKENS[5:6], in_parts), whole[5], atol=ATOL)
-    np.testing.assert_allclose(model.next_logits(TOKENS[6:], in_parts), whole[6], atol=ATOL)
+    np.testing.assert_allclose(to_host(model.next_logits(TOKENS[:3], in_parts)), whole[2], atol=ATOL)
+    np.testing.assert_allclose(to_host(model.next_logits(TOKENS[3:5], in_parts)), whole[4], atol=ATOL)
+    np.testing.assert_allclose(to_host(model.next_logits(TOKENS[5:6], in_parts)), whole[5], atol=ATOL)
+    np.testing.assert_allclose(to_host(model.next_logits(TOKENS[6:], in_parts)), whole[6], atol=ATOL)
 
 
 @pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16, tl.float64])
@@ -188,7 +189,7 @@ def test_decoder_notices_replaced_weights() -> None:
     model.next_logits(TOKENS[:1], cache)
     silent = model.state_dict() | {"lm_head.weight": tl.zeros(29, 24)}
     model.load_state_dict(silent, assign=True)
-    assert not model.next_logits(TOKENS[1:2], cache).any()
+    assert not to_host(model.next_logits(TOKENS[1:2], cache)).any()
 
 
 def test_decoder_sees_weights_that_were_written_in_place() -> None:
@@ -196,7 +197,7 @@ def test_decoder_sees_weights_that_were_written_in_place() -> None:
     cache = model.new_cache()
     model.next_logits(TOKENS[:1], cache)
     model.lm_head.weight.array[...] = 0
-    assert not model.next_logits(TOKENS[1:2], cache).any()
+    assert not to_host(model.next_logits(TOKENS[1:2], cache)).any()
 
 
 def test_full_cache_is_refused() -> None:

@@ -20,7 +20,7 @@ from tallow.nn.normalization import LayerNorm, RMSNorm
 from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 if TYPE_CHECKING:
-    from tallow.nn import parallel, utils
+    from tallow.nn import parallel, quantization, utils
     from tallow.nn.activation import *
     from tallow.nn.candle.functions import *
     from tallow.nn.candle.init import *
@@ -105,10 +105,11 @@ __all__ = [
     "functional",
     "init",
     "parallel",
+    "quantization",
     "utils",
 ]
 __all__ += list(LATER)
-LATER |= {"parallel": "tallow.nn.parallel", "utils": "tallow.nn.utils"}
+LATER |= {name: f"tallow.nn.{name}" for name in ("parallel", "quantization", "utils")}
 
 # These two files were imported above, and Python put them here; the names are those of candle's functions.
 del embedding, linear  # noqa: F821

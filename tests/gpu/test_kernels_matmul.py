@@ -105,6 +105,6 @@ def test_conversions_are_those_of_the_host(card: Card, source: dtype, to: dtype)
     with np.errstate(over="ignore"):
         x = dtypes.cast(np.concatenate([SPECIAL, np.random.default_rng(0).standard_normal(1000).astype("f4")]), source)
         expected = dtypes.cast(x, to)
-    made = dtypes.cast(card.backend.from_host(x, None), to)
+    made = dtypes.cast(card.put(x), to)
     np.testing.assert_array_equal(dtypes.widen(card.backend.to_host(made)), dtypes.widen(expected))
     assert np.isnan(dtypes.widen(card.backend.to_host(made))[4])

@@ -68,6 +68,7 @@ def short(model: nn.Module, *args: Any, **options: Any) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("mask", [None, MASK, MASK.astype(bool)], ids=["all", "mask", "bool"])
+@pytest.mark.cpu("its kernel of whole layers")
 def test_the_same_numbers(make: Callable[[], nn.Module], mask: Any, taken: list[int]) -> None:
     model, masks = make(), () if mask is None else (tl.tensor(mask),)
     expected = hidden(model, *masks).detach().numpy()  # recorded: layer by layer
@@ -77,6 +78,7 @@ def test_the_same_numbers(make: Callable[[], nn.Module], mask: Any, taken: list[
 
 
 @pytest.mark.parametrize("make", [bert, distilbert])
+@pytest.mark.cpu("its kernel of whole layers")
 def test_padding_can_be_skipped(make: Callable[[], nn.Module], taken: list[int]) -> None:
     model, mask, text = make(), tl.tensor(MASK), MASK.astype(bool)
     got = short(model, mask, skip_padding=True)
@@ -145,6 +147,7 @@ CHANGES = [_hook, _prune, _replace, _without_scale, _other_eps, _other_activatio
 
 
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.cpu("its kernel of whole layers")
 def test_layers_that_compute_something_else_are_called(change: Callable[[BertModel], None], taken: list[int]) -> None:
     model = bert()
     short(model)

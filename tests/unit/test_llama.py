@@ -204,7 +204,7 @@ def test_full_cache_is_refused() -> None:
     model = make()
     cache = model.new_cache(length=2)
     model.next_logits([1, 2], cache)
-    with pytest.raises(ArgumentError, match="cache"):
+    with pytest.raises(ArgumentError, match="does not fit a KVCache of 2"):
         model.next_logits([3], cache)
     with pytest.raises(ArgumentError, match="does not fit a KVCache of 1"):
         model.next_logits([1, 2], model.new_cache(length=1))

@@ -77,11 +77,8 @@ class KVCache:
                 "a KVCache cannot be part of a graph: it is written in place",
                 mend="generate under no_grad(), or train without a cache",
             )
+        self._check_fits(k_BGTK.shape[2])
         end = self.length + k_BGTK.shape[2]
-        if end > self.capacity:
-            raise ArgumentError(
-                f"position {end - 1} does not fit a KVCache of {self.capacity}", mend="make a longer one"
-            )
         if k_BGTK.shape[0] != self.batch:
             raise ShapeError(f"a batch of {k_BGTK.shape[0]} does not fit a KVCache for a batch of {self.batch}")
         room = self.layers[layer]
@@ -106,9 +103,15 @@ class KVCache:
         return self._masks[1]
 
     def reserve(self, positions: int) -> None:
-        """Make room in every layer for so many positions more."""
+        """Make room in every layer for so many positions more.  Raises:  ArgumentError when the cache is full"""
+        self._check_fits(positions)
         for room in self.layers:
             room.reserve(self.length, positions)
+
+    def _check_fits(self, positions: int) -> None:
+        last = self.length + positions - 1
+        if last >= self.capacity:
+            raise ArgumentError(f"position {last} does not fit a KVCache of {self.capacity}", mend="make a longer one")
 
     def truncate(self, length: int) -> None:
         """Forget all positions from `length` on.

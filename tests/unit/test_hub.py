@@ -198,7 +198,8 @@ def test_folders_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("name", ["./who/model", "/nowhere/at/all", "a/b/c", "../x", "a b", "https://x/y"])
-def test_what_is_neither_a_folder_nor_a_name(name: str) -> None:
+def test_what_is_neither_a_folder_nor_a_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(HubError, match="there is no folder"):
         local_folder(name)
 

@@ -5,15 +5,13 @@ It is loaded inside Pyodide too, so nothing here needs more than pytest and hypo
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
 import pytest
-from support import places
+from support import builds, places
 from support.subsuite import Outcome
 
 IN_PYODIDE = sys.platform == "emscripten"
@@ -67,39 +65,22 @@ def record_subsuite(request: pytest.FixtureRequest) -> Callable[[str, Outcome], 
 @pytest.fixture(scope="session")
 def pure_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The py3-none-any wheel of this checkout: what a browser installs."""
-    return _build_wheel("pure", tmp_path_factory.mktemp("pure_wheel"))
+    return builds.wheel("pure", tmp_path_factory.mktemp("pure_wheel"))
 
 
 @pytest.fixture(scope="session")
 def platform_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of this checkout for the running platform."""
-    return _build_wheel("platform", tmp_path_factory.mktemp("platform_wheel"))
-
-
-def _build_wheel(kind: str, out: Path) -> Path:
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out],
-        cwd=places.ROOT,
-        env=os.environ | {"TALLOW_WHEEL": kind},
-        check=True,
-    )
-    (wheel,) = out.glob("*.whl")
-    return wheel
+    return builds.wheel("platform", tmp_path_factory.mktemp("platform_wheel"))
 
 
 @pytest.fixture(scope="session")
 def pyodide_dir() -> Path:
-    """A local copy of Pyodide, fetched on first use and kept in the cache."""
-    return _fetch("fetch_pyodide.py")
+    """A local copy of Pyodide."""
+    return builds.pyodide()
 
 
 @pytest.fixture(scope="session")
 def tokenizers_dir() -> Path:
-    """A local copy of the tokenizers that pages use, fetched on first use and kept in the cache."""
-    return _fetch("fetch_tokenizers.py")
-
-
-def _fetch(script: str) -> Path:
-    command = [sys.executable, places.ROOT / "scripts" / script]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return Path(done.stdout.splitlines()[-1])
+    """A local copy of the tokenizers that pages use."""
+    return builds.tokenizers()

@@ -64,9 +64,13 @@ class Running:
         assert (status == 0) == (not outcome.failures), f"exit status {status} but {outcome} in\n{output}"
         return outcome
 
-    def stop(self) -> None:
-        """Kill what still runs, and take what it said."""
+    def kill(self) -> None:
+        """End what still runs. Whoever waits for the outcome is told that there is no report."""
         self._process.kill()
+
+    def stop(self) -> None:
+        """End what still runs, and take what it said."""
+        self.kill()
         self._process.communicate()
 
 

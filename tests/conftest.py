@@ -12,7 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from support import builds, places
-from support.subsuite import Outcome
+from support.subsuite import Outcome, describe_failures
 
 IN_PYODIDE = sys.platform == "emscripten"
 
@@ -57,9 +57,15 @@ def data_dir() -> Path:
 
 
 @pytest.fixture
-def record_subsuite(request: pytest.FixtureRequest) -> Callable[[str, Outcome], None]:
-    """Show a subsuite's counts at the end of the run."""
-    return request.config.stash[SUBSUITES].__setitem__
+def account_for(request: pytest.FixtureRequest) -> Callable[[str, Outcome], None]:
+    """Show a subsuite's counts at the end of the run, and fail with its failures."""
+
+    def account(name: str, outcome: Outcome) -> None:
+        request.config.stash[SUBSUITES][name] = outcome
+        if outcome.failures:
+            pytest.fail(f"{outcome}\n\n{describe_failures(outcome)}", pytrace=False)
+
+    return account
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ def load(file: str, name: str, **defines: str | int) -> Kernel:
     Calling it: `kernel((blocks,), (threads,), (array, np.int64(5), np.float32(0.1), null), shared_mem=bytes)`.
     """
     backend: Any = get_backend("cuda")
-    key = (file, name, tuple(sorted(defines.items())))
+    key = (file, name, *defines.items())
     found = backend.kernels.get(key)
     if found is None:
         options = tuple(f"-D{k}={v}" for k, v in defines.items())

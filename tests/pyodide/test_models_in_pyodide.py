@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from support import model_pairs, subsuite
 from tests.pyodide.conftest import InPyodide
 
 
 def test_models_in_pyodide(
-    in_pyodide: InPyodide, record_subsuite: Callable[[str, subsuite.Outcome], None], tmp_path: Path
+    in_pyodide: InPyodide, account_for: Callable[[str, subsuite.Outcome], None], tmp_path: Path
 ) -> None:
     folder = tmp_path / "cases"
     model_pairs.write_cases(folder)
     outcome = in_pyodide("tests/pyodide/models_inside.py", mounts={"/cases": folder})
-    record_subsuite("of models in Pyodide", outcome)
-    if outcome.failures:
-        pytest.fail(f"{outcome}\n\n{subsuite.describe_failures(outcome)}", pytrace=False)
+    account_for("of models in Pyodide", outcome)
     assert outcome.passed == len(model_pairs.EVERY) + len(model_pairs.LANGUAGE_MODELS)

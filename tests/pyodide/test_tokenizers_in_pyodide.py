@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from support import subsuite, tokenizer_kinds
 from tests.pyodide.conftest import InPyodide
 
 
 def test_tokenizers_in_pyodide(
-    in_pyodide: InPyodide, record_subsuite: Callable[[str, subsuite.Outcome], None], tmp_path: Path
+    in_pyodide: InPyodide, account_for: Callable[[str, subsuite.Outcome], None], tmp_path: Path
 ) -> None:
     folder = tmp_path / "cases"
     tokenizer_kinds.write_cases(folder)
-    outcome = in_pyodide("tests/pyodide/tokenizers_inside.py", mounts={"/cases": folder})
-    record_subsuite("of tokenizers in Pyodide", outcome)
-    if outcome.failures:
-        pytest.fail(f"{outcome}\n\n{subsuite.describe_failures(outcome)}", pytrace=False)
+    account_for("of tokenizers in Pyodide", in_pyodide("tests/pyodide/tokenizers_inside.py", mounts={"/cases": folder}))

@@ -15,7 +15,7 @@ from tests.pyodide.conftest import InPyodide
 @pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning")
 def test_whisper_in_pyodide(
     in_pyodide: InPyodide,
-    record_subsuite: Callable[[str, subsuite.Outcome], None],
+    account_for: Callable[[str, subsuite.Outcome], None],
     tmp_path: Path,
     data_dir: Path,
 ) -> None:
@@ -25,7 +25,5 @@ def test_whisper_in_pyodide(
     folder = tmp_path / "cases"
     whisper_pair.write_cases(folder, data_dir)
     outcome = in_pyodide("tests/pyodide/whisper_inside.py", mounts={"/cases": folder})
-    record_subsuite("of Whisper in Pyodide", outcome)
-    if outcome.failures:
-        pytest.fail(f"{outcome}\n\n{subsuite.describe_failures(outcome)}", pytrace=False)
+    account_for("of Whisper in Pyodide", outcome)
     assert outcome.passed == 6

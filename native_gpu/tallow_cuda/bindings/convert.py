@@ -5,11 +5,9 @@ from __future__ import annotations
 from tallow.devices import array_module
 from tallow.dtypes import Array, dtype
 from tallow.kernels.table import enabled
-from tallow_cuda.launching import FLOATS, contiguous, launch
+from tallow_cuda.launching import FLOATS, contiguous
+from tallow_cuda.rows import launch_map
 from tallow_cuda.sources import element, load
-
-THREADS = 256
-BYTES = 16  # of the wider dtype, for each thread
 
 
 def convert(array: Array, to: dtype) -> Array | None:
@@ -18,8 +16,5 @@ def convert(array: Array, to: dtype) -> Array | None:
         return None
     array = contiguous(array)
     y = array_module(array).empty(array.shape, to.storage)
-    if y.size:
-        kernel = load("convert.cu", "convert", X=element(array), Y=element(y))
-        per_block = THREADS * BYTES // max(array.itemsize, y.itemsize)
-        launch(kernel, (-(-y.size // per_block),), (THREADS,), array, y, y.size)
+    launch_map(load("convert.cu", "convert", X=element(array), Y=element(y)), array, y)
     return y

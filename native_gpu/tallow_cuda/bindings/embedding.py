@@ -6,7 +6,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow_cuda.launching import FLOAT32, contiguous, cuda, launch
+from tallow_cuda.launching import FLOAT32, contiguous, cuda, launch, threads_for
 from tallow_cuda.sources import load
 
 BITS, PART, COLUMNS = 4, 32, 4  # as in the source
@@ -34,7 +34,7 @@ def add_rows(g: Array, index: Array, rows: int, padding_idx: int | None) -> Arra
     )  # fmt: skip
     keys, order = keys[passes % 2], order[passes % 2]
     table, carry = xp.zeros((rows, width), FLOAT32), xp.empty((parts, width), FLOAT32)
-    threads = min(128, -(-width // (COLUMNS * 32)) * 32)
+    threads = threads_for(width, COLUMNS, 128)
     grid = (parts, -(-width // (threads * COLUMNS)))
     launch(
         load("embedding.cu", "sum_rows", INDEX="int"),

@@ -16,7 +16,7 @@ from tallow.dtypes import HALVES, Array, cast, dtype_of
 from tallow.errors import ShapeError
 from tallow.ops.rows import as_rows
 from tallow_cuda.bindings.linear_rows import few_rows, linear_rows
-from tallow_cuda.launching import FLOAT32, contiguous, cuda, is_float, launch
+from tallow_cuda.launching import FLOAT32, contiguous, cuda, is_float, launch, threads_for
 from tallow_cuda.matrices import INT_MAX, Operand, address, as_matrices, batches, layout
 from tallow_cuda.sources import element, load
 
@@ -66,20 +66,16 @@ def _of_one_dtype(a: Array, b: Array) -> tuple[Array, Array]:
 
 def _multiply(a: Array, b: Array, c: Array) -> None:
     """c = a @ b. To cuBLAS, which goes by columns, memory in rows holds the transpose: cᵀ = bᵀ aᵀ."""
-    gemm = _backend().gemm
+    backend: Any = get_backend("cuda")
     (a_by_rows, a_leading), (b_by_rows, b_leading) = layout(a), layout(b)
     m, n = c.shape[-2:]
     for (at_a, at_b, at_c), count, (step_a, step_b, step_c) in batches(c.shape[:-2], a, b, c):
-        gemm(
+        backend.gemm(
             Operand(address(b) + at_b, b.dtype, not b_by_rows, b_leading, step_b // b.itemsize),
             Operand(address(a) + at_a, a.dtype, not a_by_rows, a_leading, step_a // a.itemsize),
             Operand(address(c) + at_c, c.dtype, False, n, step_c // c.itemsize),
             n, m, a.shape[-1], count,
         )  # fmt: skip
-
-
-def _backend() -> Any:
-    return get_backend("cuda")
 
 
 def float_rows(x: Array, weight: Array, bias: Array | None) -> bool:
@@ -101,5 +97,5 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
     if bias is not None and y.size:
         rows, width = y.shape
         kernel = load("add_bias.cu", "add_bias", X=element(y), B=element(bias))
-        launch(kernel, (rows,), (min(256, -(-width // 32) * 32),), y, contiguous(bias), width)
+        launch(kernel, (rows,), (threads_for(width, 1, 256),), y, contiguous(bias), width)
     return y.reshape(*x.shape[:-1], weight.shape[0])

@@ -8,7 +8,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow_cuda.launching import contiguous, cuda, is_float, launch
+from tallow_cuda.launching import contiguous, cuda, is_float, launch, threads_for
 from tallow_cuda.sources import element, load
 
 GROUP, CHUNK, ROWS, THREADS = 256, 2048, 64, 256  # as in the source
@@ -29,8 +29,7 @@ def greedy_tokens(logits_BV: Array) -> Array:
     rows, width = x.shape
     tokens = array_module(x).empty(rows, np.int64)
     if rows:
-        threads = min(1024, -(-width // 32) * 32)
-        launch(load("sampling.cu", "greedy", X=element(x)), (rows,), (threads,), x, tokens, width)
+        launch(load("sampling.cu", "greedy", X=element(x)), (rows,), (threads_for(width, 1),), x, tokens, width)
     return tokens
 
 

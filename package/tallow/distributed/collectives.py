@@ -94,15 +94,7 @@ def reduce_scatter_tensor(
     """
     engine = _engine(group, input)
     _check_parts(input, output, member(group), "reduce_scatter_tensor")
-    array, write_back = _in_place(output)
-    given = _contiguous(input)
-    return _together(
-        group,
-        f"reduce_scatter by {op.name}",
-        output,
-        lambda: engine.reduce_scatter(array, given, op).then(write_back),
-        async_op,
-    )
+    return _reduce_parts(engine, output, _contiguous(input), op, group, async_op)
 
 
 def reduce_scatter(
@@ -117,12 +109,18 @@ def reduce_scatter(
     joined = _room(input_list, output, member(group), "reduce_scatter")
     for part, given in zip(joined, input_list, strict=True):
         part[...] = given.array
+    return _reduce_parts(engine, output, joined, op, group, async_op)
+
+
+def _reduce_parts(
+    engine: Engine, output: Tensor, parts: Array, op: ReduceOp, group: ProcessGroup | None, async_op: bool
+) -> Work | None:
     array, write_back = _in_place(output)
     return _together(
         group,
         f"reduce_scatter by {op.name}",
         output,
-        lambda: engine.reduce_scatter(array, joined, op).then(write_back),
+        lambda: engine.reduce_scatter(array, parts, op).then(write_back),
         async_op,
     )
 

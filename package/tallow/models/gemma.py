@@ -16,7 +16,7 @@ from tallow.models.llama import Llama, LlamaConfig, LlamaDecoderLayer, LlamaMLP,
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.normalization import RMSNorm
-from tallow.ops.gelu_mul import gelu_mul
+from tallow.ops.gates import gelu_mul
 from tallow.tensor import Tensor
 
 

@@ -37,7 +37,7 @@ from tallow.nn.normalization import RMSNorm
 from tallow.nn.quantization import WeightOnlyLinear
 from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
 from tallow.nn.rotary import RotaryEmbedding
-from tallow.ops.silu_mul import silu_mul
+from tallow.ops.gates import silu_mul
 from tallow.tensor import Tensor, wrap
 
 

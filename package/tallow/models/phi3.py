@@ -22,7 +22,7 @@ from tallow.nn.cache import KVCache
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.rope_scaling import ORIGINAL
-from tallow.ops.silu_mul import silu_mul
+from tallow.ops.gates import silu_mul
 from tallow.tensor import Tensor, wrap
 
 

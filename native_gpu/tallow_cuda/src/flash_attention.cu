@@ -19,6 +19,7 @@
 
 #include "tile.cuh"
 #include "softmax_scores.cuh"
+#include "key_blocks.cuh"
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP, QUERIES = WARPS * TILES * 16;
 
@@ -41,15 +42,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     Scores scores = {mask, (int)mask_by_query, (int)mask_by_key, (int)queries, (int)keys, causal != 0, scale};
     int seen = causal ? min((int)keys, first + QUERIES) : (int)keys, blocks = (seen + KEYS - 1) / KEYS;
 
-    auto k_tile = [&](int block) { return Tile<X, WIDTH>{stages + block % 2 * (2 * KEYS * WIDTH)}; };
-    auto v_tile = [&](int block) { return Tile<X, WIDTH>{stages + block % 2 * (2 * KEYS * WIDTH) + KEYS * WIDTH}; };
-    auto copy_block = [&](int block) {
-        int key = block * KEYS;
-        copy_tile<KEYS, THREADS>(k_tile(block), k + key * k_by_row, k_by_row, (int)keys - key, width);
-        copy_tile<KEYS, THREADS>(v_tile(block), v + key * v_by_row, v_by_row, (int)keys - key, value_width);
-    };
+    KeyBlocks<KEYS, THREADS> there = {stages, k, v, k_by_row, v_by_row, (int)keys, (int)width, (int)value_width};
     copy_tile<QUERIES, THREADS>(q_tile, q, q_by_row, (int)queries - first, width);
-    copy_block(0);
+    there.copy(0);
     copy_async_commit();
 
     float o[TILES][WIDTH / 8][4], top[TILES][2], sum[TILES][2];  // two rows of a tile are in a lane: g and g + 8
@@ -60,12 +55,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int block = 0; block < blocks; block++) {
         copy_async_wait<0>();
         __syncthreads();  // this block is there, and all have done with the one before, whose place the next takes
-        if (block + 1 < blocks) copy_block(block + 1);
+        if (block + 1 < blocks) there.copy(block + 1);
         copy_async_commit();
 
         float s[TILES][KEYS / 8][4];
         clear(s);
-        multiply_rows(s, q_tile, row, k_tile(block));
+        multiply_rows(s, q_tile, row, there.k_tile(block));
         scores.from_products<false>(s, first + row, block * KEYS);
 #pragma unroll
         for (int m = 0; m < TILES; m++)
@@ -89,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
                 for (int n = 0; n < WIDTH / 8; n++) o[m][n][half * 2] *= shrink, o[m][n][half * 2 + 1] *= shrink;
             }
-        multiply(o, s, v_tile(block));
+        multiply(o, s, there.v_tile(block));
     }
 
     // The results go over the warp's own queries, and from there out in 16 bytes.

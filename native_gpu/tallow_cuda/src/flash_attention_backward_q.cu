@@ -14,6 +14,7 @@
 
 #include "tile.cuh"
 #include "softmax_scores.cuh"
+#include "key_blocks.cuh"
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP, QUERIES = WARPS * TILES * 16;
 
@@ -38,16 +39,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     Scores scores = {mask, (int)mask_by_query, (int)mask_by_key, (int)queries, (int)keys, causal != 0, scale};
     int seen = causal ? min((int)keys, first + QUERIES) : (int)keys, blocks = (seen + KEYS - 1) / KEYS;
 
-    auto k_tile = [&](int block) { return Tile<X, WIDTH>{stages + block % 2 * (2 * KEYS * WIDTH)}; };
-    auto v_tile = [&](int block) { return Tile<X, WIDTH>{stages + block % 2 * (2 * KEYS * WIDTH) + KEYS * WIDTH}; };
-    auto copy_block = [&](int block) {
-        int key = block * KEYS;
-        copy_tile<KEYS, THREADS>(k_tile(block), k + key * k_by_row, k_by_row, (int)keys - key, width);
-        copy_tile<KEYS, THREADS>(v_tile(block), v + key * v_by_row, v_by_row, (int)keys - key, value_width);
-    };
+    KeyBlocks<KEYS, THREADS> there = {stages, k, v, k_by_row, v_by_row, (int)keys, (int)width, (int)value_width};
     copy_tile<QUERIES, THREADS>(q_tile, q, q_by_row, (int)queries - first, width);
     copy_tile<QUERIES, THREADS>(g_tile, g + before * value_width, value_width, (int)queries - first, value_width);
-    copy_block(0);
+    there.copy(0);
     copy_async_commit();
 
     Pack<float, 4> record[TILES][2];
@@ -62,15 +57,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int block = 0; block < blocks; block++) {
         copy_async_wait<0>();
         __syncthreads();
-        if (block + 1 < blocks) copy_block(block + 1);
+        if (block + 1 < blocks) there.copy(block + 1);
         copy_async_commit();
 
         float p[TILES][KEYS / 8][4], ds[TILES][KEYS / 8][4];
         clear(p);
-        multiply_rows(p, q_tile, row, k_tile(block));
+        multiply_rows(p, q_tile, row, there.k_tile(block));
         scores.from_products<false>(p, first + row, block * KEYS);
         clear(ds);
-        multiply_rows(ds, g_tile, row, v_tile(block));
+        multiply_rows(ds, g_tile, row, there.v_tile(block));
 #pragma unroll
         for (int m = 0; m < TILES; m++)
 #pragma unroll
@@ -80,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                     const Pack<float, 4>& of = record[m][i / 2];
                     ds[m][n][i] = scores.weight(p[m][n][i], of.at[0], of.at[1]) * (ds[m][n][i] - of.at[2]);
                 }
-        multiply(d, ds, k_tile(block));
+        multiply(d, ds, there.k_tile(block));
     }
 
     dq += batch * dq_by_batch + head * dq_by_head + first * dq_by_row;

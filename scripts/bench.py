@@ -50,10 +50,13 @@ STORIES_15M = {"dim": 288, "hidden": 768, "layers": 6, "heads": 6, "vocab": 3200
 
 def main() -> None:
     arguments = _parse()
-    if arguments.gpu:
+    if arguments.gpu or arguments.gpu_row:
         from bench import gpu
 
-        gpu.main()
+        if arguments.gpu_row:
+            gpu.row(arguments.gpu_row)
+        else:
+            gpu.main(arguments.json)
     if not arguments.claim:
         return
     chosen = [place for place in places.PLACES if getattr(arguments, place)] or ["native"]
@@ -73,6 +76,8 @@ def _parse() -> argparse.Namespace:
         "claim", nargs="*", choices=[*MODULES, []], metavar="claim", help=f"one or more of {', '.join(MODULES)}"
     )
     parser.add_argument("--gpu", action="store_true", help="the table of bench/gpu.py, on an NVIDIA GPU")
+    parser.add_argument("--json", type=Path, help="--gpu: add each row to this file, as a line of JSON")
+    parser.add_argument("--gpu-row", metavar="ROW", help="one row of the table of --gpu, in this process, as JSON")
     for place, function in places.PLACES.items():
         parser.add_argument(f"--{place}", action="store_true", help=function.__doc__)
     parser.add_argument("--checkpoint", type=Path, action="append", default=[], help="llama: also measure this file")
@@ -83,7 +88,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--workload", action="append", default=[], help="training: only this of bench/workloads.py")
     parser.add_argument("--repeats", type=int, default=5, help="how often each is measured (default: %(default)s)")
     arguments = parser.parse_args()
-    if not (arguments.claim or arguments.gpu):
+    if not (arguments.claim or arguments.gpu or arguments.gpu_row):
         parser.error("name a claim, or --gpu")
     return arguments
 

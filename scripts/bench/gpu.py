@@ -2,23 +2,28 @@
 
 Times are medians between CUDA events. What the card can do is measured first: copying in its memory, and PyTorch's
 product of bfloat16 matrices. A goal is a ratio that tallow is to reach; the table says which it does.
+
+Each row is measured in a process of its own, so that one that breaks the GPU or does not end costs that row alone.
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from bench import gpu_workloads, report
 from bench.gpu_workloads import Sizes, Work
 
-LIMIT_S = 7 * 60  # no row is begun after that; the longest take less than a minute
+LIMIT_S = 7 * 60  # no row is begun after that
+ROW_LIMIT_S = 90  # the longest take less than a minute
 BUDGET_S = 3.0
 LEAST, MOST = 3, 50
 
@@ -67,49 +72,123 @@ LINES = (
 )
 
 
-def main() -> None:
-    """Raises:  SystemExit, with what is missing, without a GPU"""
-    ours = tallow_side()
-    theirs, note = torch_side()
-    print(f"{ours.library.cuda.get_device_name()}; {report.machine()}\n")
-    rows, notes = measure_all(ours, theirs, Sizes(), LINES)
-    print(report.table(rows))
-    for text in (*([note] if note else []), *notes):
-        print(f"  {text}")
-    print(f"  import to the first kernel, warm: {first_kernel_s():.2f} s; the goal is 1.5 s")
+COPY = Line("copy", gpu_workloads.copy)  # what the bandwidth is
 
 
-def tallow_side() -> Side:
+@dataclass(frozen=True)
+class Result:
+    """How long a step took, and what it moved or computed."""
+
+    median_ms: float
+    bytes: int = 0
+    flops: int = 0
+    tokens: int = 0
+
+    def per_s(self, amount: int) -> float:
+        return amount / (self.median_ms / 1e3)
+
+
+Results = dict[str, Result | str]  # of "tallow" and "PyTorch"; a text says why there is none
+
+
+def main(results: Path | None = None) -> None:
+    """Print the table, and add each row to the file `results` as a line of JSON when it has been measured.
+
+    Raises:  SystemExit, with what is missing, without a GPU
+    """
     import tallow as tl
     from tallow.errors import DeviceError
 
     try:
-        tl.cuda.synchronize()
+        name = tl.cuda.get_device_name()
     except DeviceError as error:
         raise SystemExit(f"bench.py --gpu: {error}") from error
+    print(f"{name}; {report.machine()}\n")
+
+    def measured(line: Line) -> Results:
+        found = in_a_process(line)
+        if results is not None:
+            _write(results, line.name, found)
+        return found
+
+    rows, notes = measure_all(measured, LINES)
+    print(report.table(rows))
+    for text in notes:
+        print(f"  {text}")
+    print(f"  import to the first kernel, warm: {first_kernel_s():.2f} s; the goal is 1.5 s")
+
+
+def in_a_process(line: Line) -> Results:
+    """As `measure_line`, by `bench.py --gpu-row`."""
+    script = Path(__file__).parents[1] / "bench.py"
+    try:
+        done = subprocess.run(
+            [sys.executable, str(script), "--gpu-row", line.name],
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=ROW_LIMIT_S,
+        )
+    except subprocess.TimeoutExpired:
+        return {"tallow": f"not done after {ROW_LIMIT_S} s"}
+    try:
+        return _from_json(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        return {"tallow": f"its process ended with {done.returncode}"}
+
+
+def row(name: str) -> None:
+    """Measure one line of the table in this process, and print it as JSON."""
+    (line,) = (line for line in (COPY, *LINES) if line.name == name)
+    print(_to_json(measure_line(line, tallow_side(), torch_side(), Sizes())))
+
+
+def _to_json(results: Results) -> str:
+    return json.dumps({name: r if isinstance(r, str) else asdict(r) for name, r in results.items()})
+
+
+def _from_json(text: str) -> Results:
+    return {name: r if isinstance(r, str) else Result(**r) for name, r in json.loads(text).items()}
+
+
+def _write(path: Path, name: str, results: Results) -> None:
+    """A line in the form of a test's: how it ended, and what was measured."""
+    mine = results["tallow"]
+    line = {"test": name, "outcome": "failed" if isinstance(mine, str) else "passed", "results": _to_json(results)}
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def tallow_side() -> Side:
+    import tallow as tl
+
     return Side(tl, "cuda", lambda: tl.cuda.Event(enable_timing=True), tl.cuda.empty_cache)
 
 
-def torch_side() -> tuple[Side | None, str | None]:
-    """PyTorch on the GPU; or None, and why."""
+def torch_side() -> Side | str:
+    """PyTorch on the GPU; or why it is not there."""
     try:
         import torch
     except ImportError:
-        return None, "PyTorch is not installed: nothing to compare with"
+        return "PyTorch is not installed: nothing to compare with"
     if not torch.cuda.is_available():
-        return None, f"PyTorch {torch.__version__} does not see the GPU: nothing to compare with"
-    return Side(torch, "cuda", lambda: torch.cuda.Event(enable_timing=True), torch.cuda.empty_cache), None
+        return f"PyTorch {torch.__version__} does not see the GPU: nothing to compare with"
+    return Side(torch, "cuda", lambda: torch.cuda.Event(enable_timing=True), torch.cuda.empty_cache)
+
+
+def measure_line(line: Line, ours: Side, theirs: Side | str, sizes: Sizes) -> Results:
+    other = theirs if isinstance(theirs, str) else measure(theirs, line.theirs or line.make, sizes)
+    return {"tallow": measure(ours, line.make, sizes), "PyTorch": other}
 
 
 def measure_all(
-    ours: Side, theirs: Side | None, sizes: Sizes, lines: Sequence[Line], limit_s: float = LIMIT_S
+    measured: Callable[[Line], Results], lines: Sequence[Line], limit_s: float = LIMIT_S
 ) -> tuple[list[report.Row], list[str]]:
     """The rows of the table, and notes below it."""
     started = time.monotonic()
-    copied = measure(ours, gpu_workloads.copy, sizes)
+    copied = measured(COPY)["tallow"]
     if isinstance(copied, str):
         raise SystemExit(f"bench.py --gpu: not even a copy: {copied}")
-    rate = _work_per_s(copied, "bytes")
+    rate = copied.per_s(copied.bytes)
     notes = [f"copying: {rate / 1e9:,.0f} GB/s, read and written"]
     rows = []
     for line in lines:
@@ -117,24 +196,26 @@ def measure_all(
             notes.append(f"{line.name}: no time left")
             continue
         print(line.name, file=sys.stderr)
-        rows.append(_row(line, ours, theirs, sizes, rate, notes))
+        results = measured(line)
+        notes += [f"{line.name}: {name}: {result}" for name, result in results.items() if isinstance(result, str)]
+        rows.append(_row(line, results, rate))
     return rows, notes
 
 
-def _row(line: Line, ours: Side, theirs: Side | None, sizes: Sizes, bytes_per_s: float, notes: list[str]) -> report.Row:
-    results = {"tallow": measure(ours, line.make, sizes)}
-    if theirs is not None:
-        results["PyTorch"] = measure(theirs, line.theirs or line.make, sizes)
-    notes += [f"{line.name}: {name}: {result}" for name, result in results.items() if isinstance(result, str)]
-    times = {name: result.median_ms for name, result in results.items() if isinstance(result, Result)}
-    row: report.Row = {"": line.name, "tallow, ms": times.get("tallow", ""), "PyTorch, ms": times.get("PyTorch", "")}
-    mine, speed, share = results["tallow"], None, None
-    if len(times) == 2:
-        speed = times["PyTorch"] / times["tallow"]
-    if isinstance(mine, Result) and mine.work.bytes:
-        share = _work_per_s(mine, "bytes") / bytes_per_s
-    row["TFLOP/s"] = _work_per_s(mine, "flops") / 1e12 if isinstance(mine, Result) and mine.work.flops else ""
-    row["tokens/s"] = _work_per_s(mine, "tokens") if isinstance(mine, Result) and mine.work.tokens else ""
+def _row(line: Line, results: Results, bytes_per_s: float) -> report.Row:
+    mine, theirs = results["tallow"], results.get("PyTorch", "")
+    row: report.Row = {"": line.name}
+    row["tallow, ms"] = "" if isinstance(mine, str) else mine.median_ms
+    row["PyTorch, ms"] = "" if isinstance(theirs, str) else theirs.median_ms
+    row["TFLOP/s"] = row["tokens/s"] = ""
+    speed = share = None
+    if not isinstance(mine, str):
+        if not isinstance(theirs, str):
+            speed = theirs.median_ms / mine.median_ms
+        if mine.bytes:
+            share = mine.per_s(mine.bytes) / bytes_per_s
+        row["TFLOP/s"] = mine.per_s(mine.flops) / 1e12 if mine.flops else ""
+        row["tokens/s"] = mine.per_s(mine.tokens) if mine.tokens else ""
     row["speed, PyTorch = 1"] = _beside(speed, line.goal)
     row["of the bandwidth"] = _beside(share, line.share)
     return row
@@ -149,25 +230,13 @@ def _beside(value: float | None, goal: float | None) -> str:
     return f"{value:.2f}, goal {goal:g}: {'met' if value >= goal else 'missed'}"
 
 
-@dataclass(frozen=True)
-class Result:
-    """How long a step of a work took."""
-
-    work: Work
-    median_ms: float
-
-
-def _work_per_s(result: Result, unit: str) -> float:
-    return getattr(result.work, unit) / (result.median_ms / 1e3)
-
-
 def measure(side: Side, make: Make, sizes: Sizes) -> Result | str:
     """What a step takes; or why it cannot be told."""
     try:
         work = make(side.library, side.device, sizes)
         for _ in range(2):
             work.step()
-        return Result(work._replace(step=lambda: None), statistics.median(_times_ms(side, work.step)))
+        return Result(statistics.median(_times_ms(side, work.step)), work.bytes, work.flops, work.tokens)
     except (MemoryError, RuntimeError, ImportError) as error:  # out of memory is a RuntimeError of PyTorch's
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,8 +48,12 @@ def theirs() -> gpu.Side:
     return gpu.Side(torch, "cpu", Event, lambda: None)
 
 
+def here(ours: gpu.Side, theirs: gpu.Side | str) -> Callable[[gpu.Line], gpu.Results]:
+    return lambda line: gpu.measure_line(line, ours, theirs, TINY)
+
+
 def test_every_workload_runs_on_both_sides(ours: gpu.Side, theirs: gpu.Side) -> None:
-    rows, notes = gpu.measure_all(ours, theirs, TINY, gpu.LINES)
+    rows, notes = gpu.measure_all(here(ours, theirs), gpu.LINES)
     assert [row[""] for row in rows] == [line.name for line in gpu.LINES]
     assert len(notes) == 1, notes  # the bandwidth; any other is of something that failed
     for row, line in zip(rows, gpu.LINES, strict=True):
@@ -66,27 +71,28 @@ def test_what_fails_is_a_note_and_the_rest_goes_on(ours: gpu.Side) -> None:
         return Work(lambda: None, bytes=8)
 
     lines = (gpu.Line("large", too_large, goal=2.0), gpu.Line("quick", quick, share=0.0))
-    rows, notes = gpu.measure_all(ours, None, TINY, lines)
-    assert notes[1:] == ["large: tallow: OutOfMemoryError: CUDA out of memory: 5 bytes"]
+    rows, notes = gpu.measure_all(here(ours, "it is not there"), lines)
+    assert notes[1:] == [
+        "large: tallow: OutOfMemoryError: CUDA out of memory: 5 bytes",
+        "large: PyTorch: it is not there",
+        "quick: PyTorch: it is not there",
+    ]
     assert rows[0]["speed, PyTorch = 1"] == "?, goal 2"
     assert rows[1]["of the bandwidth"].endswith("goal 0: met")
-    rows, notes = gpu.measure_all(ours, None, TINY, lines, limit_s=-1)
+    rows, notes = gpu.measure_all(here(ours, "it is not there"), lines, limit_s=-1)
     assert not rows
     assert notes[1:] == ["large: no time left", "quick: no time left"]
 
 
-def test_ratios_of_known_times(ours: gpu.Side, theirs: gpu.Side, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ratios_of_known_times() -> None:
     """tallow takes 2 ms for 3 GB, 4 TFLOP and 6 tokens, PyTorch 1 ms; a copy of a GB takes 1 ms."""
-    work = Work(lambda: None, bytes=3 * 10**9, flops=4 * 10**12, tokens=6)
-
-    def known(side: gpu.Side, make: Any, sizes: Sizes) -> gpu.Result:
-        if make is gpu.gpu_workloads.copy:
-            return gpu.Result(Work(lambda: None, bytes=10**9), 1.0)
-        return gpu.Result(work, 2.0 if side is ours else 1.0)
-
-    monkeypatch.setattr(gpu, "measure", known)
+    work = {"bytes": 3 * 10**9, "flops": 4 * 10**12, "tokens": 6}
+    known = {"tallow": gpu.Result(2.0, **work), "PyTorch": gpu.Result(1.0, **work)}
     make: Any = SimpleNamespace()
-    (row,), notes = gpu.measure_all(ours, theirs, TINY, [gpu.Line("x", make, goal=0.6, share=0.85)])
+    (row,), notes = gpu.measure_all(
+        lambda line: {"tallow": gpu.Result(1.0, 10**9)} if line is gpu.COPY else known,
+        [gpu.Line("x", make, goal=0.6, share=0.85)],
+    )
     assert notes == ["copying: 1,000 GB/s, read and written"]
     assert row == {
         "": "x",
@@ -97,6 +103,28 @@ def test_ratios_of_known_times(ours: gpu.Side, theirs: gpu.Side, monkeypatch: py
         "speed, PyTorch = 1": "0.50, goal 0.6: missed",
         "of the bandwidth": "1.50, goal 0.85: met",
     }
+
+
+@pytest.mark.parametrize(
+    ("program", "found"),
+    [
+        ('print(\'warming up\'); print(\'{"tallow": {"median_ms": 2.5}, "PyTorch": "none"}\')', None),
+        ("import os; os.abort()", "its process ended with -6"),
+        ("import time; time.sleep(60)", "not done after 0.5 s"),
+    ],
+)
+def test_a_row_in_a_process_of_its_own(program: str, found: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = subprocess.run
+
+    def instead(command: list[str], **options: Any) -> Any:
+        assert command[-2:] == ["--gpu-row", "matmul"]
+        return run([sys.executable, "-c", program], **options)
+
+    monkeypatch.setattr(subprocess, "run", instead)
+    if found and "after" in found:
+        monkeypatch.setattr(gpu, "ROW_LIMIT_S", 0.5)
+    expected = {"tallow": gpu.Result(2.5), "PyTorch": "none"} if found is None else {"tallow": found}
+    assert gpu.in_a_process(gpu.LINES[0]) == expected
 
 
 @pytest.mark.skipif(tl.cuda.is_available(), reason="there is a GPU")

@@ -45,9 +45,7 @@ class _Meta:
     def device_of(self, array: Any) -> devices.device:
         return devices.device("meta")
 
-    def from_host(
-        self, array: np.ndarray[Any, Any], target: devices.device, non_blocking: bool = False
-    ) -> MetaArray:
+    def from_host(self, array: np.ndarray[Any, Any], target: devices.device, non_blocking: bool = False) -> MetaArray:
         return empty(array.shape, array.dtype)
 
     def to_host(self, array: Any) -> NoReturn:

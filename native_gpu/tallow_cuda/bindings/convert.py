@@ -11,10 +11,15 @@ from tallow_cuda.sources import element, load
 
 
 def convert(array: Array, to: dtype) -> Array | None:
-    """The array in another of the three dtypes, or None for any other dtype."""
+    """The array in another of the three dtypes, or None for any other dtype.
+
+    One that is contiguous but for the order of its axes, such as a transposed matrix, keeps that order: cuBLAS reads it
+    as it lies, and no pass over memory goes into turning it.
+    """
     if array.dtype not in FLOATS or to.storage not in FLOATS or not enabled():
         return None
-    array = contiguous(array)
-    y = array_module(array).empty(array.shape, to.storage)
-    launch_map(load("convert.cu", "convert", X=element(array), Y=element(y)), array, y)
-    return y
+    order = sorted(range(array.ndim), key=lambda axis: array.strides[axis], reverse=True)
+    outward = contiguous(array.transpose(order))
+    y = array_module(array).empty(outward.shape, to.storage)
+    launch_map(load("convert.cu", "convert", X=element(outward), Y=element(y)), outward, y)
+    return y.transpose([order.index(axis) for axis in range(array.ndim)])

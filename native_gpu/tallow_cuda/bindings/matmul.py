@@ -34,17 +34,37 @@ def matmul(a: Array, b: Array) -> Array:
 
     Shapes:  as numpy.matmul; (..., M, K) @ (..., K, N) -> (..., M, N), batch dimensions broadcast
     """
+    return _product(a, b, FLOAT32 if FLOAT32 in (a.dtype, b.dtype) else a.dtype)
+
+
+@cuda("gradient_product", float_matrices)
+def gradient_product(a: Array, b: Array) -> Array:
+    """a @ b in float32, of halves too."""
+    return _product(a, b, FLOAT32)
+
+
+def float_gradient(g: Array, operand: Array) -> bool:
+    """Of float32, beside a half."""
+    return g.dtype == FLOAT32 and operand.dtype in HALVES
+
+
+@cuda("rounded_gradient", float_gradient)
+def rounded_gradient(g: Array, operand: Array) -> Array:
+    """g in the dtype of the operand, in one pass: tensor cores multiply halves."""
+    return cast(g, dtype_of(operand))
+
+
+def _product(a: Array, b: Array, result: Any) -> Array:
     if b.ndim == 1:
-        return matmul(a, b[:, None])[..., 0]
+        return _product(a, b[:, None], result)[..., 0]
     if a.ndim == 1:
-        return matmul(a[None, :], b)[..., 0, :]
+        return _product(a[None, :], b, result)[..., 0, :]
     try:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         raise ShapeError(f"matmul: batch dimensions do not broadcast: {a.shape} @ {b.shape}") from None
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
-        return matmul(as_rows(a), b).reshape(*a.shape[:-1], b.shape[-1])
-    result = FLOAT32 if FLOAT32 in (a.dtype, b.dtype) else a.dtype
+        return _product(as_rows(a), b, result).reshape(*a.shape[:-1], b.shape[-1])
     a, b = _of_one_dtype(a, b)
     (m, k), n = a.shape[-2:], b.shape[-1]
     xp = array_module(a)

@@ -73,16 +73,19 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 1));
                 highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 2));
                 float shift = highest == minus_infinity() ? 0.0f : highest;  // no key seen yet: -inf - -inf is NaN
-                float shrink = scores.weight(top[m][half], shift, 0.0f);
-                top[m][half] = highest;
-                sum[m][half] *= shrink;
+                // Most blocks bring no row of the warp a new maximum.
+                if (__any_sync(0xffffffffu, highest > top[m][half])) {
+                    float shrink = scores.weight(top[m][half], shift, 0.0f);
+                    top[m][half] = highest;
+                    sum[m][half] *= shrink;
+#pragma unroll
+                    for (int n = 0; n < WIDTH / 8; n++) o[m][n][half * 2] *= shrink, o[m][n][half * 2 + 1] *= shrink;
+                }
 #pragma unroll
                 for (int n = 0; n < KEYS / 8; n++)
 #pragma unroll
                     for (int i = half * 2; i < half * 2 + 2; i++)
                         sum[m][half] += s[m][n][i] = scores.weight(s[m][n][i], shift, 0.0f);
-#pragma unroll
-                for (int n = 0; n < WIDTH / 8; n++) o[m][n][half * 2] *= shrink, o[m][n][half * 2 + 1] *= shrink;
             }
         multiply(o, s, there.v_tile(block));
     }

@@ -22,12 +22,14 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     if weight.ndim == 1:
         return _dot(input, weight, bias)
     y = run("linear", input, weight, bias)
-    has_bias = bias is not None
+    has_bias, is_half = bias is not None, input.dtype in HALVES and weight.dtype in HALVES
 
     def backward(g: Array) -> tuple[object, ...]:
+        factor = run("rounded_gradient", g, weight) if is_half else g
+        product = "gradient_product" if is_half else "matmul"
         return (
-            lambda: run("matmul", g, weight),
-            lambda: run("matmul", as_rows(g).T, as_rows(input)),
+            lambda: run(product, factor, weight),
+            lambda: run(product, as_rows(factor).T, as_rows(input)),
             (lambda: as_rows(g).sum(axis=0)) if has_bias else None,
         )
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from tallow import kernels
 from tallow.devices import array_module
+from tallow.dtypes import HALVES, widen
 from tallow.errors import DtypeError, ShapeError
-from tallow.kernels import reference
+from tallow.kernels import kernel, reference
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
@@ -21,6 +22,21 @@ def array_matmul(a: Array, b: Array) -> Array:
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and a.shape[-1] == b.shape[0]:
         return array_module(a).matmul(as_rows(a), b).reshape(*a.shape[:-1], b.shape[-1])
     return array_module(a).matmul(a, b)
+
+
+@kernel("rounded_gradient", "array")
+def rounded_gradient(g: Array, operand: Array) -> Array:
+    """The gradient `g`, as products with `operand` read it: of halves a kernel's products may read halves.
+
+    An op that multiplies its gradient twice asks for it once, so that it is converted once.
+    """
+    return g
+
+
+@kernel("gradient_product", "array")
+def gradient_product(a: Array, b: Array) -> Array:
+    """a @ b in float32, where one is a rounded gradient and the other a half.  Shapes: as numpy.matmul"""
+    return kernels.run("matmul", widen(a), widen(b))
 
 
 def product(a: Array, b: Array, name: str) -> Array:
@@ -51,16 +67,20 @@ def _unfit(a: Array, b: Array, name: str) -> ShapeError:
     return ShapeError(f"{name}: batch dimensions do not broadcast: {a.shape} @ {b.shape}")
 
 
-def _times_transposed(g: Array, b: Array, name: str) -> Array:
+def _times_transposed(g: Array, b: Array) -> Array:
     """The gradient of `a` in a @ b, where both are matrices or batches of them."""
-    return product(g, b.swapaxes(-1, -2), name)
+    return _of_gradient(g, b.swapaxes(-1, -2), b)
 
 
-def _transposed_times(a: Array, g: Array, b_ndim: int, name: str) -> Array:
+def _transposed_times(a: Array, g: Array, b_ndim: int) -> Array:
     """The gradient of `b` in a @ b. One matrix shared by a whole batch gets it in one product, not one for each row."""
     if b_ndim == 2 and a.ndim > 2:
         a, g = as_rows(a), as_rows(g)
-    return product(a.swapaxes(-1, -2), g, name)
+    return _of_gradient(a.swapaxes(-1, -2), g, a)
+
+
+def _of_gradient(a: Array, b: Array, operand: Array) -> Array:
+    return kernels.run("gradient_product" if operand.dtype in HALVES else "matmul", a, b)
 
 
 @op("tl Tensor linalg", halves=True)
@@ -81,19 +101,25 @@ def matmul_result(a: Array, b: Array, name: str) -> tuple[Array, Products]:
     value = product(a, b, name)
     # Neither gradient needs its own operand, which may be overwritten: a weight is, by an optimizer.
     a_ndim, b_ndim = a.ndim, b.ndim
+    is_half = a.dtype in HALVES
     if a_ndim > 1 and b_ndim > 1:
-        return value, lambda g: (lambda: _times_transposed(g, b, name), lambda: _transposed_times(a, g, b_ndim, name))
+
+        def backward_of_matrices(g: Array) -> tuple[Any, Any]:
+            g = kernels.run("rounded_gradient", g, b) if is_half else g
+            return lambda: _times_transposed(g, b), lambda: _transposed_times(a, g, b_ndim)
+
+        return value, backward_of_matrices
 
     def backward(g: Array) -> tuple[Any, Any]:
         g = g[..., None] if b_ndim == 1 else g
         g = g[..., None, :] if a_ndim == 1 else g
 
         def of_a() -> Array:
-            da = _times_transposed(g, b[:, None] if b_ndim == 1 else b, name)
+            da = _times_transposed(g, b[:, None] if b_ndim == 1 else b)
             return da[..., 0, :] if a_ndim == 1 else da
 
         def of_b() -> Array:
-            db = _transposed_times(a[None, :] if a_ndim == 1 else a, g, max(b_ndim, 2), name)
+            db = _transposed_times(a[None, :] if a_ndim == 1 else a, g, max(b_ndim, 2))
             return db[..., 0] if b_ndim == 1 else db
 
         return of_a, of_b

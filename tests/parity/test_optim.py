@@ -15,7 +15,9 @@ torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tes
 
 STEPS = 20
 SHAPES = [(3, 4), (4,), (), (2, 65)]
+MATRICES = [(3, 4), (70, 5), (2, 65)]  # all that Muon takes
 TOLERANCE = {"float32": 1e-6, "float64": 1e-10}
+MUON_TOLERANCE = 1e-4  # a unit of bfloat16 in a step of 0.01: sums of products are added up in another order
 
 OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ("SGD", {}),
@@ -57,6 +59,14 @@ OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ("RAdam", {"lr": 0.01}),
     ("RAdam", {"lr": 0.01, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.1}),
     ("RAdam", {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    ("ASGD", {}),
+    ("ASGD", {"lr": 0.01, "lambd": 0.01, "alpha": 0.5, "t0": 4, "weight_decay": 0.1, "maximize": True}),
+    ("Adafactor", {}),
+    ("Adafactor", {"lr": 0.1, "beta2_decay": -0.5, "eps": (1e-3, 1e-2), "d": 2.0, "weight_decay": 0.1}),
+    ("Adafactor", {"lr": 0.05, "maximize": True}),
+    ("Muon", {}),
+    ("Muon", {"lr": 0.1, "weight_decay": 0.0, "nesterov": False, "adjust_lr_fn": "match_rms_adamw"}),
+    ("Muon", {"momentum": 0.5, "ns_coefficients": (3.0, -3.2, 1.2), "ns_steps": 3, "adjust_lr_fn": "original"}),
     ("Lion", {}),
     ("Lion", {"lr": 0.01, "betas": (0.8, 0.9), "weight_decay": 0.1}),
 ]
@@ -87,7 +97,10 @@ class Run:
     def __init__(self, module: Any, name: str, options: dict[str, Any], dtype: str = "float64") -> None:
         rng = np.random.default_rng(1)
         self.module, self.dtype = module, getattr(module, dtype)
-        self.params = [self.tensor(rng.standard_normal(shape)).requires_grad_() for shape in SHAPES]
+        self.params = [
+            self.tensor(rng.standard_normal(shape)).requires_grad_()
+            for shape in (MATRICES if name == "Muon" else SHAPES)
+        ]
         self.gradients = np.random.default_rng(2)
         kind = ReferenceLion if (module, name) == (torch, "Lion") else getattr(module.optim, name)
         self.optimizer = kind(self.params, **options)
@@ -117,11 +130,12 @@ class Run:
 def test_twenty_steps_are_pytorchs(name: str, options: dict[str, Any], dtype: str) -> None:
     mine, theirs = Run(tl, name, options, dtype), Run(torch, name, options, dtype)
     before = mine.values()
+    tolerance = MUON_TOLERANCE if name == "Muon" else TOLERANCE[dtype]
     for _ in range(STEPS):
         mine.step()
         theirs.step()
         for a, b in zip(mine.values(), theirs.values(), strict=True):
-            np.testing.assert_allclose(a, b, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+            np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
     assert all((a != b).any() for a, b in zip(before, mine.values(), strict=True)), "nothing moved"
     assert [p.dtype for p in mine.params] == [mine.dtype] * len(mine.params)
 
@@ -130,17 +144,19 @@ def test_twenty_steps_are_pytorchs(name: str, options: dict[str, Any], dtype: st
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS, ids=NAMES)
 def test_halves_are_computed_in_float32_and_rounded(name: str, options: dict[str, Any], dtype: str) -> None:
     """The reference is PyTorch in float32, with everything it keeps rounded after each step."""
-    mine, theirs = Run(tl, name, options, dtype), Run(torch, name, options, "float32")
     half = getattr(torch, dtype)
+    like_half = {"eps": (torch.finfo(half).eps, 1e-3)} if name == "Adafactor" and "eps" not in options else {}
+    mine, theirs = Run(tl, name, options, dtype), Run(torch, name, options | like_half, "float32")
     round_to_half = theirs.tensor
     theirs.tensor = lambda array: round_to_half(array).to(half).float()
     theirs.round(half)
+    atol = MUON_TOLERANCE if name == "Muon" else 1e-5
     for _ in range(5):
         mine.step()
         theirs.step()
         theirs.round(half)
         for a, b in zip(mine.values(), theirs.values(), strict=True):
-            np.testing.assert_allclose(a, b, rtol=2 * torch.finfo(half).eps, atol=1e-5)
+            np.testing.assert_allclose(a, b, rtol=2 * torch.finfo(half).eps, atol=atol)
     for param, state in mine.optimizer.state.items():
         assert all(t.dtype is (param.dtype if t.ndim else tl.float32) for t in state.values() if param.ndim)
 
@@ -261,8 +277,12 @@ def test_what_pytorch_refuses_is_refused(name: str, call: Broken) -> None:
     assert isinstance(mine, type(theirs)), (mine, theirs)
 
 
+OTHER_WORDS = {
+    "Adafactor",
+    "Muon",
+}  # PyTorch's other optimizers say "Invalid weight_decay value", as all of tallow's do
 OPTIONS_REFUSED = [
-    *((name, {"weight_decay": -0.1}) for name in sorted({name for name, _ in IN_PYTORCH} - {"LBFGS", "Rprop"})),
+    *((name, {"weight_decay": -0.1}) for name in sorted({name for name, _ in IN_PYTORCH} - {"Rprop"} - OTHER_WORDS)),
     *(("Rprop", o) for o in ({"etas": (1.5, 1.2)}, {"etas": (0.5, 0.9)})),
     *(
         ("SGD", o)
@@ -276,8 +296,21 @@ OPTIONS_REFUSED = [
     ("NAdam", {"momentum_decay": -1.0}),
     *(("RMSprop", o) for o in ({"alpha": -1.0}, {"momentum": -1.0}, {"eps": -1.0})),
     *(("Adagrad", o) for o in ({"lr_decay": -1.0}, {"initial_accumulator_value": -1.0}, {"eps": -1.0})),
+    *(("SparseAdam", o) for o in ({"lr": 0.0}, {"eps": 0.0}, {"betas": (1.0, 0.9)})),
+    ("Muon", {"adjust_lr_fn": "none"}),
+    *(("Adafactor", o) for o in ({"beta2_decay": 0.1}, {"d": 0.5})),
     *(("Adadelta", o) for o in ({"rho": 1.5}, {"rho": -0.5}, {"eps": -1.0})),
 ]
+
+
+@pytest.mark.parametrize("options", [{"weight_decay": -0.1}, {"lr": -1.0}, {"lr": float("nan")}, {"eps": (-1.0, 1e-3)}])
+@pytest.mark.parametrize("name", sorted(OTHER_WORDS))
+def test_options_refused_in_words_of_our_own(name: str, options: dict[str, Any]) -> None:
+    if name == "Muon" and "eps" in options:
+        options = {"momentum": -1.0}
+    for module in (torch, tl):
+        with pytest.raises(ValueError):
+            getattr(module.optim, name)([module.ones(2, 2)], **options)
 
 
 @pytest.mark.parametrize(("name", "options"), OPTIONS_REFUSED, ids=[f"{n}-{o}" for n, o in OPTIONS_REFUSED])

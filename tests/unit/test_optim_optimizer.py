@@ -19,8 +19,10 @@ from tallow.errors import (
     ShapeError,
 )
 
-OTHERS = ("Optimizer", "LBFGS", "lr_scheduler", "swa_utils")
-ALL = [getattr(tl.optim, name) for name in tl.optim.__all__ if name not in OTHERS]
+OTHERS = ("Optimizer", "LBFGS", "SparseAdam", "lr_scheduler", "swa_utils")  # SparseAdam makes no step
+WITH_MATRICES = [getattr(tl.optim, name) for name in tl.optim.__all__ if name not in OTHERS]
+ALL = [kind for kind in WITH_MATRICES if kind is not tl.optim.Muon]  # which takes matrices alone
+ELEMENTWISE = [kind for kind in ALL if kind is not tl.optim.Adafactor]  # whose step depends on all of a parameter
 
 
 def parameter(*shape: int) -> tl.Tensor:
@@ -48,21 +50,54 @@ def test_maximize_goes_up(kind: Any) -> None:
     assert (p > 1).all()
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", WITH_MATRICES)
 def test_any_layout_and_size(kind: Any) -> None:
-    """Transposed, zero-dim and empty parameters move as a contiguous one does."""
+    """A transposed parameter moves as a contiguous one does, and an empty one is no error."""
     start = np.arange(6.0).reshape(2, 3) + 1
     plain, turned = (tl.from_numpy(a).requires_grad_() for a in (start.copy(), start.T.copy().T))
-    point, nothing = tl.tensor(1.0, dtype=tl.float64, requires_grad=True), parameter(0)
-    point.grad = tl.tensor(0.5, dtype=tl.float64)
-    optimizer = kind([plain, turned, point, nothing], lr=0.1)
+    nothing = parameter(0, 3)
+    optimizer = kind([plain, turned, nothing], lr=0.1)
     for _ in range(3):
         plain.grad = tl.from_numpy(start * 0.5)
         turned.grad = tl.from_numpy(start * 0.5)
         optimizer.step()
+    assert (plain.detach().numpy() != start).all()
     np.testing.assert_array_equal(plain.detach().numpy(), turned.detach().numpy())
-    assert point.item() == pytest.approx(plain.detach().numpy()[0, 0])
-    assert nothing.shape == (0,)
+    assert nothing.shape == (0, 3)
+
+
+@pytest.mark.parametrize("kind", ELEMENTWISE)
+def test_a_zero_dim_parameter_moves_as_an_element_does(kind: Any) -> None:
+    vector, point = (tl.ones(shape, dtype=tl.float64).requires_grad_() for shape in ((2,), ()))
+    optimizer = kind([vector, point], lr=0.1)
+    for _ in range(3):
+        vector.grad = tl.tensor([0.5, 3.0], dtype=tl.float64)
+        point.grad = tl.tensor(0.5, dtype=tl.float64)
+        optimizer.step()
+    assert point.item() == pytest.approx(vector[0].item())
+
+
+def test_sparse_adam_refuses_dense_gradients() -> None:
+    """Every gradient is dense, and PyTorch refuses those, in these words."""
+    with pytest.raises(GraphError, match="SparseAdam does not support dense gradients, please consider Adam instead"):
+        tl.optim.SparseAdam([parameter(3)]).step()
+
+
+def test_muon_takes_matrices_alone() -> None:
+    optimizer = tl.optim.Muon([parameter(3, 2)])
+    with pytest.raises(ArgumentError, match="2D"):
+        optimizer.add_param_group({"params": [parameter(3)]})
+    assert len(optimizer.param_groups) == 1
+
+
+def test_muon_makes_the_step_orthogonal() -> None:
+    """Singular values of the step lie from 0.5 to 1.5, whatever those of the gradient are (the first source)."""
+    p = tl.zeros(8, 5).requires_grad_()
+    p.grad = tl.tensor(np.random.default_rng(0).standard_normal((8, 5)) * np.logspace(0, -2, 5), dtype=tl.float32)
+    tl.optim.Muon([p], lr=1.0, weight_decay=0.0).step()
+    values = np.linalg.svd(p.detach().numpy() / np.sqrt(8 / 5), compute_uv=False)
+    assert (values > 0.5).all()
+    assert (values < 1.5).all()
 
 
 def test_step_runs_the_closure_with_gradients_and_returns_its_loss() -> None:

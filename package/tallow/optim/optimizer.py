@@ -91,7 +91,7 @@ class Optimizer:
         not a Tensor.
     """
 
-    MOMENTS: ClassVar[tuple[str, ...]] = ()  # state of the shape and dtype of the parameter
+    MOMENTS: ClassVar[tuple[str, ...]] = ()  # state of the dtype of the parameter, and of `moment_shape`
     SCALARS: ClassVar[tuple[str, ...]] = ("step",)  # state that stays float32 on the CPU, whatever the parameter is
 
     _stepping = False
@@ -367,10 +367,14 @@ class Optimizer:
         if name in self.MOMENTS:
             if not isinstance(value, Tensor):
                 return f"is {type(value).__name__}, not a Tensor"
-            return None if value.shape == param.shape else f"has shape {tuple(value.shape)}"
+            return None if value.shape == self.moment_shape(name, param.shape) else f"has shape {tuple(value.shape)}"
         if name in self.SCALARS and not (value.numel() == 1 if isinstance(value, Tensor) else _is_number(value)):
             return "is not a number"
         return None
+
+    def moment_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The shape of a moment of a parameter of this shape; None if such a parameter does not have it."""
+        return shape
 
     def _taken_over(self, name: str, value: Any, param: Tensor) -> Any:
         """A copy of a loaded value, with tensors on the device and in the dtype of the parameter."""

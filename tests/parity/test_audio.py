@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tallow.audio import MelWindows, Sound, log_mel_spectrogram, mel_filters
+from tallow.audio import MelWindows, Sound, decoders, log_mel_spectrogram, mel_filters
 from tallow.errors import AudioError
 
 soundfile = pytest.importorskip("soundfile")
@@ -42,16 +44,19 @@ def test_spectrogram(n_mels: int, padding: int) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "subtype"),
-    [("WAV", "ULAW"), ("FLAC", "PCM_24"), ("OGG", "VORBIS"), ("MP3", "MPEG_LAYER_III"), ("AIFF", "PCM_16")],
+    [
+        ("WAV", "ULAW"),
+        ("WAV", "ALAW"),
+        ("FLAC", "PCM_24"),
+        ("OGG", "VORBIS"),
+        ("MP3", "MPEG_LAYER_III"),
+        ("AIFF", "PCM_16"),
+    ],
 )
 def test_formats_rates_and_channels(kind: str, subtype: str) -> None:
     samples = speech_like(1.0, 48000)
     buffer = io.BytesIO()
     soundfile.write(buffer, np.stack([samples, samples], axis=1), 48000, format=kind, subtype=subtype)
-    if subtype == "ULAW":
-        with pytest.raises(AudioError, match="format 7"):
-            Sound(buffer.getvalue()).read()
-        return
     read = Sound(buffer.getvalue()).read()
     expected = pytest.importorskip("soxr").resample(samples, 48000, 16000)
     assert abs(len(read) - 16000) < 1200  # mp3 adds some silence
@@ -59,6 +64,91 @@ def test_formats_rates_and_channels(kind: str, subtype: str) -> None:
         np.testing.assert_allclose(read, expected, atol=1e-4)
     else:
         assert np.std(read) == pytest.approx(np.std(expected), rel=0.1)
+
+
+@pytest.mark.parametrize("subtype", ["ULAW", "ALAW"])
+def test_every_sample_of_telephones(subtype: str) -> None:
+    buffer = io.BytesIO()
+    soundfile.write(buffer, np.zeros(256), 16000, format="WAV", subtype=subtype)
+    content = buffer.getvalue()[:-256] + bytes(range(256))
+    expected, _ = soundfile.read(io.BytesIO(content), dtype="float32")
+    np.testing.assert_array_equal(Sound(content).read(), expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "subtype", "weights"),
+    [
+        ("FLAC", "PCM_16", [0.2071, 0.2071, 0.2929, 0, 0.1464, 0.1464]),  # left, right, centre, bass, back
+        ("OGG", "VORBIS", [0.2071, 0.2929, 0.2071, 0.1464, 0.1464, 0]),  # left, centre, right, back, bass
+    ],
+)
+def test_channels_stand_where_the_format_has_them(kind: str, subtype: str, weights: list[float]) -> None:
+    """The weights are what ffmpeg 5.1 mixes such files with; of the bass channel nothing is heard."""
+    tone = 0.5 * np.sin(np.arange(4800) * 0.3)
+    samples = np.zeros((6 * 4800, 6))
+    for channel in range(6):
+        samples[4800 * channel : 4800 * (channel + 1), channel] = tone
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples, 16000, format=kind, subtype=subtype)
+    heard = Sound(buffer.getvalue()).read().reshape(6, 4800)[:, 1200:3600]
+    np.testing.assert_allclose(np.std(heard, axis=1) / np.std(tone), weights, atol=0.01)
+
+
+def m4a(planes: np.ndarray, path: Path, rate: int = 48000) -> Path:
+    """Planes (channels, N) as AAC in an MP4 file."""
+    ffmpeg = decoders._ffmpeg()
+    if ffmpeg is None:
+        pytest.skip("there is no ffmpeg, nor imageio-ffmpeg")
+    reading = ["-f", "f32le", "-ar", str(rate), "-ac", str(len(planes)), "-i", "-"]
+    making = ["-c:a", "aac", "-b:a", "256k", str(path)]
+    samples = planes.T.astype("<f4").tobytes()
+    subprocess.run([ffmpeg, "-v", "error", *reading, *making], input=samples, check=True)
+    return path
+
+
+def test_m4a(tmp_path: Path) -> None:
+    tone = 0.5 * np.sin(2 * np.pi * 440 * np.arange(48000) / 48000)
+    silence = np.zeros_like(tone)
+    left = m4a(np.stack([tone, silence]), tmp_path / "left.m4a")
+    for sound in (Sound(left), Sound(left.read_bytes())):
+        read = sound.read()
+        middle = read[4000:12000]
+        assert abs(len(read) - 16000) < 1200  # an encoder's frames have 1024 samples
+        assert np.std(middle) == pytest.approx(0.5 * np.std(tone), rel=0.02)
+        assert np.abs(np.fft.rfft(middle)).argmax() * 16000 / len(middle) == pytest.approx(440, abs=2)
+    centre = m4a(np.stack([silence, silence, tone, silence, silence, silence]), tmp_path / "centre.m4a")
+    assert np.std(Sound(centre).read()[4000:12000]) == pytest.approx(0.2929 * np.std(tone), rel=0.05)
+
+
+def test_m4a_without_its_decoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = m4a(np.zeros((1, 4096)), tmp_path / "talk.m4a")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(AudioError, match=r"tallow\[media\]"):
+        Sound(path).read()
+
+
+def test_no_file_makes_ffmpeg_open_another(tmp_path: Path) -> None:
+    """It follows playlists where it may."""
+    m4a(np.zeros((1, 4096)), tmp_path / "talk.m4a")
+    playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\ntalk.m4a\n#EXT-X-ENDLIST\n"
+    (tmp_path / "talk.m3u8").write_text(playlist)
+    with pytest.raises(AudioError, match="cannot be read as sound"):
+        Sound(tmp_path / "talk.m3u8").read()
+
+
+def test_a_truncated_m4a(tmp_path: Path) -> None:
+    path = m4a(np.random.default_rng(0).standard_normal((1, 48000)) / 10, tmp_path / "talk.m4a")
+    path.write_bytes(path.read_bytes()[:-500])
+    with pytest.raises(AudioError, match=r"talk.m4a cannot be read as sound"):
+        Sound(path).read()
+
+
+def test_a_reader_that_stops_ends_the_decoder(tmp_path: Path) -> None:
+    path = m4a(np.zeros((1, 48000 * 60)), tmp_path / "talk.m4a")
+    blocks = iter(Sound(path))
+    assert len(next(blocks)) > 0
+    blocks.close()  # waits for the process: a pipe that nobody reads would hold it for ever
 
 
 @pytest.mark.parametrize("rate", [8000, 11025, 22050, 44100, 96000])

@@ -66,6 +66,47 @@ def test_the_format_inside_an_extensible_one() -> None:
     np.testing.assert_allclose(Sound(file).read(), RAMP, atol=1e-4)
 
 
+def extensible(samples: np.ndarray, mask: int) -> bytes:
+    """16-bit samples (N, channels), each with the speaker of a bit of the mask."""
+    channels = samples.shape[1]
+    head = struct.pack("<HHIIHHHHIH", 0xFFFE, channels, 16000, 0, 2 * channels, 16, 22, 16, mask, 1) + bytes(14)
+    data = np.rint(samples * 32768).astype("<i2").tobytes()
+    return b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", 40) + head + b"data" + struct.pack("<I", len(data)) + data
+
+
+MIXES = [  # of ffmpeg 5.1, -ac 1: its weights for each channel
+    (1, 0, [1.0]),
+    (2, 0, [0.5, 0.5]),
+    (3, 0x7, [0.2929, 0.2929, 0.4142]),
+    (3, 0, [0.5, 0.5, 0.0]),
+    (4, 0x33, [0.2929, 0.2929, 0.2071, 0.2071]),
+    (4, 0x107, [0.2426, 0.2426, 0.3431, 0.1716]),
+    (6, 0x3F, [0.2071, 0.2071, 0.2929, 0.0, 0.1464, 0.1464]),
+    (6, 0x60F, [0.2071, 0.2071, 0.2929, 0.0, 0.1464, 0.1464]),
+    (6, 0, [0.2071, 0.2071, 0.2929, 0.0, 0.1464, 0.1464]),
+    (7, 0x70F, [0.1807, 0.1807, 0.2555, 0.0, 0.1277, 0.1277, 0.1277]),
+    (8, 0x63F, [0.1602, 0.1602, 0.2266, 0.0, 0.1133, 0.1133, 0.1133, 0.1133]),
+    (8, 0xFF, [0.1464, 0.1464, 0.2071, 0.0, 0.1036, 0.1036, 0.1464, 0.1464]),
+    (8, 0x5003F, [0.2071, 0.2071, 0.2929, 0.0, 0.1464, 0.1464, 0.0, 0.0]),  # two speakers above heads
+    (2, 0x9, [1.0, 0.0]),
+    (9, 0, [1 / 9] * 9),  # ffmpeg refuses it: there is no usual order of nine speakers
+]
+
+
+@pytest.mark.parametrize(("channels", "mask", "weights"), MIXES, ids=[f"{c}-{m:x}" for c, m, _ in MIXES])
+def test_channels_are_weighed_as_ffmpeg_does(channels: int, mask: int, weights: list[float]) -> None:
+    read = Sound(extensible(np.eye(channels) / 2, mask)).read()
+    np.testing.assert_allclose(2 * read, weights, atol=1e-4)
+
+
+def test_samples_of_telephones() -> None:
+    """G.711, tables 1a to 2b: the values at the decision of each exponent, of 14 bits and of 13."""
+    codes = bytes([0xFF, 0x7F, 0xF0, 0xEF, 0x80, 0x00])
+    np.testing.assert_array_equal(Sound(wav(codes, 7, 8)).read() * 8192, [0, 0, 30, 33, 8031, -8031])
+    codes = bytes([0xD5, 0x55, 0xC5, 0xF5, 0xAA, 0x2A])
+    np.testing.assert_array_equal(Sound(wav(codes, 6, 8)).read() * 4096, [1, -1, 33, 66, 4032, -4032])
+
+
 @pytest.mark.parametrize("size", [0, 0xFFFFFFFF])
 def test_a_size_not_known_when_it_was_written(size: int) -> None:
     np.testing.assert_allclose(Sound(wav(integers(16), 1, 16, size=size)).read(), RAMP, atol=1e-4)
@@ -76,7 +117,8 @@ def test_a_size_not_known_when_it_was_written(size: int) -> None:
     [
         (wav(integers(16), 1, 16)[:-7], r"truncated: 7 of 100 bytes"),
         (wav(b"", 1, 16)[:20], "ends within"),
-        (wav(b"", 7, 8), "samples of 8 bits in WAV's format 7"),
+        (wav(b"", 2, 4), "samples of 4 bits in WAV's format 2"),
+        (wav(b"", 7, 16), "samples of 16 bits in WAV's format 7"),
         (wav(b"", 1, 16, channels=0), "0 channels"),
         (wav(b"", 1, 16, rate=0), "at 0 Hz"),
         (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "does not come before"),

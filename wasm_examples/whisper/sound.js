@@ -132,14 +132,28 @@ async function decode({ bytes, length, skip }, name, at_s) {
   return padded;
 }
 
-/** The mean of the channels. @param {AudioBuffer} buffer @param {number} start @param {number} end */
+// How loud each channel is in the mix, by how many there are: the weights of ffmpeg, as tallow/audio/channels.py has
+// them. Browsers put channels in the order of WAV files (Web Audio API, "Channel Ordering").
+const [FRONT, SURROUND] = [Math.SQRT1_2, 0.5];
+/** @type {Record<number, number[]>} */
+const LEVELS = {
+  3: [FRONT, FRONT, 1],
+  4: [FRONT, FRONT, SURROUND, SURROUND],
+  5: [FRONT, FRONT, 1, SURROUND, SURROUND],
+  6: [FRONT, FRONT, 1, 0, SURROUND, SURROUND],
+  7: [FRONT, FRONT, 1, 0, SURROUND, SURROUND, SURROUND],
+  8: [FRONT, FRONT, 1, 0, SURROUND, SURROUND, SURROUND, SURROUND],
+};
+
+/** All channels in one. @param {AudioBuffer} buffer @param {number} start @param {number} end */
 function toIntegers(buffer, start, end) {
   const channels = Array.from({ length: buffer.numberOfChannels }, (_, i) => buffer.getChannelData(i));
-  const scale = 32768 / channels.length;
+  const levels = LEVELS[channels.length] ?? channels.map(() => 1);
+  const scale = 32768 / levels.reduce((a, b) => a + b);
   const samples = new Int16Array(end - start);
   for (let i = 0; i < samples.length; i++) {
     let sum = 0;
-    for (const channel of channels) sum += channel[start + i];
+    for (let c = 0; c < channels.length; c++) sum += levels[c] * channels[c][start + i];
     samples[i] = Math.max(-32768, Math.min(32767, Math.round(sum * scale)));
   }
   return samples;

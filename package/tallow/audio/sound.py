@@ -1,7 +1,7 @@
 """Sound of any file as models hear it: one channel, at one sample rate, a block at a time.
 
-WAV files are read by `tallow.audio.wav`, all others by libsndfile, and rates are changed by the SoX resampler: the
-packages soundfile and soxr of the extra `audio`. A web page decodes and resamples with WebAudio before it gets here.
+WAV files are read by `tallow.audio.wav`, all others by `tallow.audio.decoders`. The SoX resampler changes rates: the
+package soxr of the extra `audio`. A web page decodes and resamples with WebAudio before it gets here.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
+from tallow.audio.channels import mono_weights
+from tallow.audio.decoders import BLOCK, decode
 from tallow.audio.wav import WavReader
-from tallow.errors import AudioError, MissingPackageError
+from tallow.errors import MissingPackageError
 from tallow.io.source import Path
 
 SAMPLE_RATE_HZ = 16000
-BLOCK = 1 << 16  # frames
 
 Floats = npt.NDArray[np.float32]
 
@@ -50,14 +51,14 @@ class Sound:
 
     def __iter__(self) -> Iterator[Floats]:
         with self._open() as file:
-            if file.read(4) == b"RIFF":
-                file.seek(0)
+            is_wav = file.read(4) == b"RIFF"
+            file.seek(0)
+            if is_wav:
                 wav = WavReader(file, self.name)
-                rate, blocks = wav.sample_rate_hz, wav.blocks(BLOCK)
+                weights = mono_weights(wav.channels, wav.speakers)
+                rate, mono = wav.sample_rate_hz, (block @ weights for block in wav.blocks(BLOCK))
             else:
-                file.seek(0)
-                rate, blocks = _by_libsndfile(file, self.name)
-            mono = (block.mean(axis=1, dtype=np.float32) for block in blocks)
+                rate, mono = decode(self.source, self.name, self.sample_rate_hz)
             yield from mono if rate == self.sample_rate_hz else _resample(mono, rate, self.sample_rate_hz)
 
     def read(self) -> Floats:
@@ -71,37 +72,6 @@ class Sound:
         else:
             with open(self.source, "rb") as file:
                 yield file
-
-
-def _by_libsndfile(file: BinaryIO, name: str) -> tuple[int, Iterator[Floats]]:
-    try:
-        import soundfile  # optional: the extra `audio`
-    except ImportError as error:
-        raise MissingPackageError("soundfile", f"reading {name}, which is not a WAV file,", "audio") from error
-    try:
-        opened = soundfile.SoundFile(file)
-    except soundfile.LibsndfileError as error:
-        raise _unreadable(name, error) from error
-    return opened.samplerate, _blocks_of(opened, name)
-
-
-def _blocks_of(opened: Any, name: str) -> Iterator[Floats]:
-    import soundfile  # optional: the extra `audio`
-
-    try:
-        while len(block := opened.read(BLOCK, dtype="float32", always_2d=True)):
-            yield block
-    except soundfile.LibsndfileError as error:
-        raise _unreadable(name, error) from error
-    finally:
-        opened.close()
-
-
-def _unreadable(name: str, error: Exception) -> AudioError:
-    return AudioError(
-        f"{name} cannot be read as sound: {getattr(error, 'error_string', error)}",
-        mend="convert it: ffmpeg -i IN -ac 1 -ar 16000 OUT.wav",
-    )
 
 
 def _resample(blocks: Iterator[Floats], from_hz: int, to_hz: int) -> Iterator[Floats]:

@@ -2,12 +2,14 @@
 
     "RIFF" uint32 size "WAVE"   then chunks: four letters, uint32 size, that many bytes, one more if the size is odd
     fmt    uint16 format, uint16 channels, uint32 sample rate, uint32 bytes a second, uint16 bytes of a frame,
-           uint16 bits of a sample; where format is 0xFFFE, the true one stands 24 bytes into the chunk
+           uint16 bits of a sample; where format is 0xFFFE, a uint32 mask of speakers stands 20 bytes into the chunk,
+           and the true format 24 bytes into it
     data   frames: one sample of each channel
 
-Read are integers of 8 (unsigned), 16, 24 and 32 bits, and floats of 32 and 64.
+Read are integers of 8 (unsigned), 16, 24 and 32 bits, floats of 32 and 64, and the A-law and mu-law of telephones.
 
-Source:  Microsoft & IBM 1991, "Multimedia Programming Interface and Data Specifications 1.0"; Microsoft, mmreg.h
+Source:  Microsoft & IBM 1991, "Multimedia Programming Interface and Data Specifications 1.0"; Microsoft, mmreg.h;
+         ITU-T G.711 for A-law and mu-law
 """
 
 from __future__ import annotations
@@ -19,15 +21,18 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from tallow.audio.channels import speakers_of_mask
+from tallow.audio.telephone import a_law, mu_law
 from tallow.errors import ArgumentError, AudioError
 from tallow.io.atomic import atomic_write
 from tallow.io.source import Path
 
-PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
+PCM, FLOAT, A_LAW, MU_LAW, EXTENSIBLE = 1, 3, 6, 7, 0xFFFE
+SAMPLE_BITS = {PCM: (8, 16, 24, 32), FLOAT: (32, 64), A_LAW: (8,), MU_LAW: (8,)}
 HEADER = struct.Struct("<4sI4s")
 CHUNK = struct.Struct("<4sI")
 FORMAT = struct.Struct("<HHIIHH")
-SUBFORMAT_AT = 24
+MASK_AT, SUBFORMAT_AT = 20, 24
 UNKNOWN_SIZES = (0, 0xFFFFFFFF)  # what programs write that do not know yet how long the sound will be
 MAX_FORMAT_BYTES = 1 << 16
 
@@ -43,6 +48,7 @@ class WavReader:
 
     Attributes:
         sample_rate_hz, channels: as the file says.
+        speakers: where each channel is heard, "FL" for front left and so on; empty where that is not known.
 
     Raises:  AudioError when it is not a WAV file, is truncated or malformed, or holds samples of another kind
     """
@@ -96,10 +102,10 @@ class WavReader:
             raise AudioError(f'{self._name}: the chunk "fmt " has {size} bytes')
         raw = self._exactly(size, '"fmt "')
         kind, self.channels, self.sample_rate_hz, _, frame_bytes, bits = FORMAT.unpack_from(raw)
+        mask = 0
         if kind == EXTENSIBLE and size >= SUBFORMAT_AT + 2:
-            (kind,) = struct.unpack_from("<H", raw, SUBFORMAT_AT)
-        known = {PCM: (8, 16, 24, 32), FLOAT: (32, 64)}.get(kind, ())
-        if bits not in known:
+            mask, kind = struct.unpack_from("<IH", raw, MASK_AT)
+        if bits not in SAMPLE_BITS.get(kind, ()):
             raise AudioError(
                 f"{self._name} holds samples of {bits} bits in WAV's format {kind}",
                 mend="convert it to 16-bit PCM: ffmpeg -i IN -c:a pcm_s16le OUT.wav",
@@ -109,10 +115,14 @@ class WavReader:
                 f"{self._name}: {self.channels} channels at {self.sample_rate_hz} Hz in frames of {frame_bytes} bytes"
             )
         self._format, self._sample_bytes = kind, bits // 8
+        self.speakers = speakers_of_mask(mask, self.channels)
 
     def _samples(self, raw: bytes) -> Floats:
         if self._format == FLOAT:
             return np.frombuffer(raw, f"<f{self._sample_bytes}").astype(np.float32)
+        if self._format in (A_LAW, MU_LAW):
+            table = a_law() if self._format == A_LAW else mu_law()
+            return table[np.frombuffer(raw, np.uint8)]
         if self._sample_bytes == 1:
             return np.frombuffer(raw, np.uint8).astype(np.float32) * _scale(8) - np.float32(1)
         if self._sample_bytes == 3:

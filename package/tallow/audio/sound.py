@@ -55,8 +55,7 @@ class Sound:
             file.seek(0)
             if is_wav:
                 wav = WavReader(file, self.name)
-                weights = mono_weights(wav.channels, wav.speakers)
-                rate, mono = wav.sample_rate_hz, (block @ weights for block in wav.blocks(BLOCK))
+                rate, mono = wav.sample_rate_hz, _mixed(wav)
             else:
                 rate, mono = decode(self.source, self.name, self.sample_rate_hz)
             yield from mono if rate == self.sample_rate_hz else _resample(mono, rate, self.sample_rate_hz)
@@ -72,6 +71,12 @@ class Sound:
         else:
             with open(self.source, "rb") as file:
                 yield file
+
+
+def _mixed(wav: WavReader) -> Iterator[Floats]:
+    weights = mono_weights(wav.channels, wav.speakers)
+    for block in wav.blocks(BLOCK):
+        yield block @ weights
 
 
 def _resample(blocks: Iterator[Floats], from_hz: int, to_hz: int) -> Iterator[Floats]:

@@ -188,6 +188,8 @@ def test_batch_norm_of_one_process_is_that_of_all() -> None:
     assert converted[1][0].weight is weight
     assert tl.allclose(converted(x), expected)
     assert int(converted[1][0].num_batches_tracked) == 2
+    with pytest.raises(ValueError, match=r"LazyBatchNorm1d does not know its channels yet\n.*call the model once"):
+        tl.nn.SyncBatchNorm.convert_sync_batchnorm(tl.nn.Sequential(tl.nn.LazyBatchNorm1d()))
 
 
 @pytest.mark.cpu("apply_ is for tensors there, as in PyTorch")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tallow.nn.pooling import *
     from tallow.nn.recurrent import *
     from tallow.nn.reshaping import *
+    from tallow.nn.sync_batch_norm import *
     from tallow.nn.transformer import *
     from tallow.nn.upsampling import *
 
@@ -47,7 +48,7 @@ FAMILIES = {  # imported when they are first needed: with all of them `import ta
     "PReLU ReLU ReLU6 RReLU SELU Sigmoid SiLU Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink "
     "Threshold",
     "channel_normalization": "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d "
-    "InstanceNorm3d LocalResponseNorm SyncBatchNorm",
+    "InstanceNorm3d LocalResponseNorm",
     "convolution": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "distance": "CosineSimilarity PairwiseDistance",
     "lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d "
@@ -66,6 +67,7 @@ FAMILIES = {  # imported when they are first needed: with all of them `import ta
     "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     "recurrent": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
     "reshaping": "ChannelShuffle Flatten Fold PixelShuffle PixelUnshuffle Unflatten Unfold",
+    "sync_batch_norm": "SyncBatchNorm",
     "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
     "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
 }

@@ -101,16 +101,18 @@ class _BatchNorm(_NormBase):
             self.num_batches_tracked.add_(1)
         has_statistics = self.running_mean is not None or self.running_var is not None
         uses_them = has_statistics and (moves or not self.training)
-        return F.batch_norm(
+        return self._normalize(
             input,
             self.running_mean if uses_them else None,
             self.running_var if uses_them else None,
-            self.weight,
-            self.bias,
             self.training or not has_statistics,
             self._share_of_this_batch() if moves else 0.0,
-            self.eps,
         )
+
+    def _normalize(
+        self, input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, training: bool, momentum: float
+    ) -> Tensor:
+        return F.batch_norm(input, running_mean, running_var, self.weight, self.bias, training, momentum, self.eps)
 
     def _share_of_this_batch(self) -> float:
         """`momentum`; without it all batches have the same share in the running statistics."""
@@ -143,43 +145,6 @@ class BatchNorm3d(_BatchNorm):
     """As BatchNorm1d.  Shapes: x (N, C, D, H, W) -> the same"""
 
     dims = (5,)
-
-
-class SyncBatchNorm(_BatchNorm):
-    """As BatchNorm, over the batches of all processes, of which there is one.  Shapes: x (N, C, ...) -> the same
-
-    Args:    as torch.nn.SyncBatchNorm
-    """
-
-    dims = (2, 3, 4, 5)
-
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        process_group: Any = None,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-
-    @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module with a SyncBatchNorm in the place of every BatchNorm, with its parameters and statistics."""
-        made = module
-        if isinstance(module, _BatchNorm) and not isinstance(module, cls):
-            made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats)
-            made._parameters.update(module._parameters)
-            made._buffers.update(module._buffers)
-            made.train(module.training)
-        for name, child in module.named_children():
-            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
-        return made
 
 
 class _InstanceNorm(_NormBase):

@@ -33,7 +33,7 @@ def check_channels(name: str, input: Array, *parameters: Array | None) -> None:
             )
 
 
-def _over_channels(ndim: int) -> tuple[int, ...]:
+def over_channels(ndim: int) -> tuple[int, ...]:
     return (0, *range(2, ndim))
 
 
@@ -136,7 +136,7 @@ def batch_norm_in_evaluation(
     y += shift if bias is None else shift + per_channel(bias, input.ndim)
 
     def backward(g: Array) -> tuple[object, ...]:
-        axes = _over_channels(g.ndim)
+        axes = over_channels(g.ndim)
         return (
             lambda: g * scale,
             None if weight is None else lambda: (g * (input - per_channel(mean, g.ndim))).sum(axis=axes) * r,

@@ -44,12 +44,12 @@ def batch_norm(
     check_channels("batch_norm", input.array, *(None if s is None else s.array for s in (running_mean, running_var)))
     y, mean, var = apply(batch_norm_in_training, input, weight, bias, eps)
     count = input.numel() // input.array.shape[1]
-    _move(running_mean, mean, momentum)
-    _move(running_var, var, momentum, count / (count - 1))
+    move_statistic(running_mean, mean, momentum)
+    move_statistic(running_var, var, momentum, count / (count - 1))
     return y
 
 
-def _move(running: Tensor | None, to: Tensor, momentum: float, scale: float = 1.0) -> None:
+def move_statistic(running: Tensor | None, to: Tensor, momentum: float, scale: float = 1.0) -> None:
     """Move a running statistic towards what a batch has, times `scale`."""
     if running is not None:
         with no_grad():
@@ -82,8 +82,8 @@ def instance_norm(
         raise ArgumentError(f"instance_norm: expected more than 1 spatial element when training, got input {shape}")
     if running_mean is not None or running_var is not None:
         rows = input.detach().flatten(2)
-        _move(running_mean, rows.mean(2).mean(0), momentum)
-        _move(running_var, rows.var(2).mean(0), momentum)
+        move_statistic(running_mean, rows.mean(2).mean(0), momentum)
+        move_statistic(running_var, rows.var(2).mean(0), momentum)
     return apply(group_norm, input, shape[1], weight, bias, eps)
 
 

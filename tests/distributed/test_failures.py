@@ -68,17 +68,23 @@ def test_operations_that_were_started_and_differ_end_the_job(tmp_path: Path) -> 
     ended(start(2, program(tmp_path, code)), tmp_path, "3 of tallow.float32 on cpu: rank 0", "4 of", "rank 1")
 
 
-def test_the_launcher_says_who_is_who(tmp_path: Path) -> None:
+def test_the_launcher_says_who_is_who(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the variables that torchrun sets, those that are left over from elsewhere among them."""
+    monkeypatch.setenv("RANK", "7")
+    monkeypatch.setenv("MASTER_PORT", "1234")
+    names = "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE"
+    names += " MASTER_ADDR MASTER_PORT OMP_NUM_THREADS"
     code = (
-        "import os, sys, pathlib\nnames = 'RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE OMP_NUM_THREADS'\n"
-        "said = [os.environ[name] for name in names.split()] + sys.argv[1:] + [__name__]\n"
-        "pathlib.Path(__file__ + '.' + said[0]).write_text(' '.join(said))"
+        "import os, sys, pathlib, tallow.distributed as dist\n"
+        f"said = [os.environ[name] for name in {names!r}.split()] + sys.argv[1:] + [__name__]\n"
+        "dist.init_process_group('gloo', init_method='env://')\n"
+        "pathlib.Path(__file__ + '.' + said[0]).write_text(' '.join([*said, str(dist.get_rank())]))"
     )
     path = program(tmp_path, code)
     done = start(2, path, "--flag", "x", launcher=True)
     assert done.returncode == 0, done
     said = [Path(f"{path}.{rank}").read_text() for rank in (0, 1)]
-    assert said == [f"{rank} 2 {rank} 2 1 --flag x __main__" for rank in (0, 1)]
+    assert said == [f"{n} 2 {n} 2 0 1 {n} 2 127.0.0.1 1234 1 --flag x __main__ {n}" for n in (0, 1)]
 
 
 @pytest.mark.parametrize(("arguments", "said"), [(["-n", "0", "x.py"], "positive number"), (["x.py"], "required: -n")])

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 from importlib.util import find_spec
 from typing import Any, Protocol
 
+import numpy as np
+
+from tallow import devices
 from tallow.distributed.mpi import MpiEngine, world
 from tallow.distributed.reduce_op import ReduceOp
+from tallow.distributed.rendezvous import check_place
 from tallow.distributed.work import Work
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError, DeviceError
+from tallow.errors import ArgumentError, ArgumentTypeError, DeviceError
 
 TIMEOUT = timedelta(minutes=30)
 # The device types that a backend serves. gloo is PyTorch's own for the CPU; programs that ask for it get MPI.
@@ -45,6 +51,10 @@ class ProcessGroup:
         backend = "cpu:mpi,cuda:nccl" if backend is None else str(backend).lower()
         if backend not in BACKENDS:
             raise ArgumentError(f"no backend {backend!r}", mend=f"use None or one of: {', '.join(BACKENDS)}")
+        if not isinstance(timeout, timedelta | None):
+            raise ArgumentTypeError(
+                f"timeout must be a datetime.timedelta, not {type(timeout).__name__}", mend="timedelta(minutes=5)"
+            )
         self.ranks = list(ranks)
         self.device_types = BACKENDS[backend]
         self.timeout = TIMEOUT if timeout is None else timeout
@@ -75,6 +85,17 @@ class ProcessGroup:
         if device_type not in self._engines:
             self._engines[device_type] = importlib.import_module("tallow_cuda.nccl").NcclEngine(self.mpi)
         return self._engines[device_type]
+
+    def bind(self, device: devices.device) -> None:
+        """Start NCCL now, on this device.
+
+        Raises:  DeviceError as `engine`, or where there is no such GPU
+        """
+        if device.type not in self.device_types:
+            self.engine(device.type)  # says what is wrong
+        devices.move(np.empty(1, np.uint8), device)  # where there is no such device this says so
+        with devices.on(device) or nullcontext():
+            self.engine(device.type)
 
     def index(self, rank: int, what: str) -> int:
         """The rank within the group of a rank of the job.
@@ -122,8 +143,8 @@ def is_nccl_available() -> bool:
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether torchrun has started the process; MPI has, or nobody."""
-    return False
+    """Whether torchrun has started the process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 def is_initialized() -> bool:
@@ -136,9 +157,9 @@ def init_process_group(
     timeout: timedelta | None = None,
     world_size: int = -1,
     rank: int = -1,
-    store: Any = None,
+    store: None = None,
     group_name: str = "",
-    pg_options: Any = None,
+    pg_options: None = None,
     device_id: Any = None,
 ) -> None:
     """Join the processes that `mpiexec` or `python -m tallow.distributed.run` has started together; all of them do.
@@ -147,22 +168,37 @@ def init_process_group(
 
     Args:
         backend: "mpi" for tensors of the CPU, "nccl" for those of GPUs, None for both; "gloo" is taken as "mpi".
+        init_method: "env://", which None means, "tcp://..." or "file://...". MPI has brought the processes together
+            already, so the address is not used. The rank and size that it leads to are compared with those of MPI:
+            RANK and WORLD_SIZE in the environment if they are there, or `?rank=0&world_size=4` in the URL.
         timeout: after which waiting for the others is an error; half an hour.
-        world_size, rank: what they are, if they are said to be something.
-        init_method, store, group_name, pg_options, device_id: taken for PyTorch's sake; MPI knows.
+        world_size, rank: compared with those of MPI; -1 if the URL or the environment says them.
+        store, pg_options: refused if not None.
+        group_name: nobody sees it, as in PyTorch.
+        device_id: the GPU of this process, with its index: NCCL is started on it now, not at its first use.
 
-    Raises:  MissingPackageError, DeviceError; ArgumentError the second time, or for a world_size or rank not MPI's
+    Raises:  MissingPackageError, DeviceError; ArgumentError the second time, or where a world_size or rank is not that
+             of MPI
     """
     if _Job.everybody is not None:
         raise ArgumentError("trying to initialize the default process group twice!")
-    job = world()
-    for what, given, known in (("world_size", world_size, job.size), ("rank", rank, job.rank)):
-        if given not in (-1, known):
+    for what, given in (("store", store), ("pg_options", pg_options)):
+        if given is not None:
             raise ArgumentError(
-                f"init_process_group: {what}={given}, and MPI says {known}",
-                mend="leave it out, and start the processes together: mpiexec -n 4 python script.py",
+                f"init_process_group: {what} is for what PyTorch's backends are built on; there is MPI, and NCCL",
+                mend="leave it out",
             )
-    _Job.everybody = ProcessGroup(range(job.size), backend, timeout)
+    device = None if device_id is None else devices.device(device_id)
+    if device is not None and device.type != "cpu":
+        if device.index is None:
+            raise ArgumentError(f"init_process_group: device_id={str(device)!r} has no index", mend="use 'cuda:0'")
+        backend = "nccl" if backend is None else backend
+    job = world()
+    check_place(job, init_method, world_size, rank)
+    group = ProcessGroup(range(job.size), backend, timeout)
+    if device is not None and device.type != "cpu":
+        group.bind(device)
+    _Job.everybody = group
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:

@@ -2,23 +2,25 @@
 
 It is `mpiexec -n 4 python train.py --epochs 3` with three things more. It finds the mpiexec that belongs to the
 installed MPI. MPI is started before the program, so that the job ends whenever a process fails, and not only once it
-has joined the others. And the environment says what torchrun's does: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE.
+has joined the others. And the environment has the variables that torchrun sets; see `environment`.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import platform
 import runpy
 import shutil
 import sys
 from collections.abc import Sequence
 
-from tallow.distributed.mpi import world
+from tallow.distributed.mpi import World, world
 from tallow.distributed.mpich import file_of_mpich
 from tallow.errors import MissingPackageError
 
 MEMBER = "TALLOW_DISTRIBUTED_MEMBER"  # set where mpiexec has started the process
+PORT = "29500"  # torchrun's own
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -73,9 +75,7 @@ def run_member(options: argparse.Namespace) -> None:
     """Join the others, and run the program as `python` does."""
     del os.environ[MEMBER]
     job = world()
-    neighbours = job.neighbours
-    os.environ |= {"RANK": str(job.rank), "WORLD_SIZE": str(job.size)}
-    os.environ |= {"LOCAL_RANK": str(neighbours.rank), "LOCAL_WORLD_SIZE": str(neighbours.size)}
+    os.environ |= environment(job)
     sys.argv = [options.program, *options.arguments]
     try:
         if options.module:
@@ -89,6 +89,34 @@ def run_member(options: argparse.Namespace) -> None:
             print(text, file=sys.stderr)
             job.abort(end.code if isinstance(end.code, int) else 1)
         raise
+
+
+def environment(job: World) -> dict[str, str]:
+    """The variables by which a program for torchrun learns its place. All processes of the job ask for them.
+
+    MASTER_ADDR and MASTER_PORT stay as the user has set them. Nothing listens there: MPI has joined the processes.
+
+    Source:  https://docs.pytorch.org/docs/stable/elastic/run.html, Environment Variables
+    """
+    neighbours = job.neighbours
+    first = neighbours.bcast(job.rank)  # of the ranks on this machine
+    machines = sorted(set(job.everybody.allgather(first)))
+    address = job.everybody.bcast("127.0.0.1" if len(machines) == 1 else platform.node())
+    numbers = {
+        "RANK": job.rank,
+        "WORLD_SIZE": job.size,
+        "LOCAL_RANK": neighbours.rank,
+        "LOCAL_WORLD_SIZE": neighbours.size,
+        "GROUP_RANK": machines.index(first),
+        "GROUP_WORLD_SIZE": len(machines),
+        "ROLE_RANK": job.rank,
+        "ROLE_WORLD_SIZE": job.size,
+    }
+    return {
+        "MASTER_ADDR": os.environ.get("MASTER_ADDR", address),
+        "MASTER_PORT": os.environ.get("MASTER_PORT", PORT),
+        **{name: str(number) for name, number in numbers.items()},
+    }
 
 
 if __name__ == "__main__":

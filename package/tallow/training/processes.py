@@ -20,6 +20,7 @@ from tallow.distributed import (
     is_initialized,
 )
 from tallow.distributed.mpi import is_launched, world
+from tallow.distributed.rendezvous import names_a_job
 from tallow.tensor import wrap
 
 
@@ -38,9 +39,10 @@ class Processes:
     def join(cls) -> Processes:
         """Join the others, if mpiexec has started any.
 
-        Raises:  MissingPackageError, DeviceError when it has and MPI cannot be used
+        Raises:  MissingPackageError, DeviceError when it has and MPI cannot be used; ArgumentError when torchrun has
+                 started them, each of which would train alone
         """
-        if is_launched() and not is_initialized():
+        if (is_launched() or names_a_job()) and not is_initialized():
             init_process_group()
         return cls()
 

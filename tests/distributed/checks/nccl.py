@@ -18,6 +18,7 @@ import tallow as tl
 import tallow.distributed as dist
 from checks import collectives
 from tallow import devices
+from tallow.distributed.groups import member
 from tallow.distributed.mpi import world
 from tallow.errors import ArgumentError, DeviceError, DtypeError
 
@@ -129,10 +130,10 @@ def stand_ins(own_gpu: bool = True, available: bool = True) -> Iterator[None]:
     vars(nccl).update({f"NCCL_{name}": i for i, name in enumerate(TYPES)})
     vars(nccl).update({f"NCCL_{name}": i for i, name in enumerate(OPERATIONS)})
     nccl.available, nccl.NcclCommunicator = available, Communicator
-    nccl.get_unique_id = lambda: bytes(range(64, 192)) if dist.get_rank() == 0 else None
+    nccl.get_unique_id = lambda: bytes(range(64, 192)) if world().rank == 0 else None
     nccl.groupStart, nccl.groupEnd = lambda: None, Stand.finish
     cuda: Any = ModuleType("cupy.cuda")
-    bus = dist.get_rank() if own_gpu else 0
+    bus = world().rank if own_gpu else 0
     cuda.nccl, cuda.Stream, cuda.get_current_stream = nccl, Stream, Stream
     cuda.Device = lambda: SimpleNamespace(id=bus, pci_bus_id=f"0000:0{bus}:00.0")
     cupy: Any = ModuleType("cupy")
@@ -147,7 +148,8 @@ def stand_ins(own_gpu: bool = True, available: bool = True) -> Iterator[None]:
         try:
             yield
         finally:
-            dist.destroy_process_group()
+            if dist.is_initialized():
+                dist.destroy_process_group()
             dist.init_process_group()
 
 
@@ -211,6 +213,31 @@ def check_a_model_on_gpus(folder: Path) -> None:
         mean = (dist.get_world_size() - 1) / 2
         assert weight.grad is not None
         assert weight.grad.cpu().tolist() == [[mean, mean]]
+
+
+def check_normalisation_of_gpus(folder: Path) -> None:
+    n, rank = dist.get_world_size(), dist.get_rank()
+    x = tl.stack([collectives.given(each, 3, 2).float() for each in range(n)])
+    alone, together = tl.nn.BatchNorm1d(2), tl.nn.SyncBatchNorm(2)
+    with stand_ins():
+        y = together.to("cuda")(x[rank].to("cuda"))
+        y.square().sum().backward()
+        np.testing.assert_allclose(y.detach().cpu().numpy(), alone(x.flatten(0, 1))[3 * rank :][:3].detach(), atol=1e-5)
+
+
+def check_the_gpu_of_a_process(folder: Path) -> None:
+    with stand_ins():
+        for backend in (None, "nccl"):
+            dist.destroy_process_group()
+            dist.init_process_group(backend, device_id="cuda:0")
+            assert [*member(None)._engines] == ["cpu", "cuda"]  # it is started
+            assert dist.get_backend() == "nccl"
+        dist.destroy_process_group()
+        with pytest.raises(DeviceError, match="backend 'mpi' does not move tensors of device 'cuda'"):
+            dist.init_process_group("gloo", device_id=0)
+        with pytest.raises(DeviceError, match="cuda:5"):
+            dist.init_process_group(device_id="cuda:5")
+        dist.init_process_group("gloo", device_id="cpu")
 
 
 def check_what_is_missing(folder: Path) -> None:

@@ -19,6 +19,7 @@ from tallow.errors import (
     ShapeError,
     TallowError,
 )
+from tallow.layout import contiguous_format, dims_back, dims_in_memory, memory_format, preserve_format
 from tallow.offer import offer
 from tallow.ops.filling import constant
 from tallow.tensor import Tensor, wrap
@@ -291,9 +292,23 @@ def ones(*size: Any, dtype: Dtype = None, device: Device = None, requires_grad: 
 
 
 @offer("tl")
-def empty(*size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *size: Any,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: memory_format = contiguous_format,
+) -> Tensor:
     """Uninitialised memory."""
-    return filled(as_size(size, "empty"), None, default_or(dtype), device, requires_grad)
+    shape = as_size(size, "empty")
+    if memory_format is contiguous_format:
+        return filled(shape, None, default_or(dtype), device, requires_grad)
+    if memory_format is preserve_format:
+        raise ArgumentError("empty: there is no tensor whose order to preserve", mend="tl.channels_last")
+    order = dims_in_memory(shape, memory_format)
+    made = filled(tuple(shape[i] for i in order), None, default_or(dtype), device)
+    made.array = made.array.transpose(dims_back(order))
+    return made.requires_grad_() if requires_grad else made
 
 
 @offer("tl")

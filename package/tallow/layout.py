@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from tallow.errors import ArgumentTypeError, ShapeError
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -24,3 +27,45 @@ channels_last = memory_format("channels_last")  # (N, C, H, W) with the channels
 channels_last_3d = memory_format("channels_last_3d")  # the same for (N, C, D, H, W)
 
 CHANNELS_LAST_NDIM = {channels_last: 4, channels_last_3d: 5}
+
+
+def dims_in_memory(strides: Sequence[int], format: memory_format | None) -> tuple[int, ...]:
+    """The dims of a tensor that is laid out so, the outermost in memory first; None means `preserve_format`.
+
+    Args:     strides: of the tensor that it is made after
+    Raises:   ShapeError where the format is for another number of dims
+    """
+    ndim = len(strides)
+    if format is None or format is preserve_format:
+        return tuple(sorted(range(ndim), key=lambda i: -abs(strides[i])))
+    if format is contiguous_format:
+        return tuple(range(ndim))
+    if format not in CHANNELS_LAST_NDIM:
+        raise ArgumentTypeError(f"memory_format must be one of tallow's, not {format!r}", mend="tl.channels_last")
+    if ndim != CHANNELS_LAST_NDIM[format]:
+        raise ShapeError(f"{format.name} is for {CHANNELS_LAST_NDIM[format]} dims, not for {ndim}")
+    return (0, *range(2, ndim), 1)
+
+
+def format_of(shape: Sequence[int], strides: Sequence[int]) -> memory_format:
+    """The format that a tensor is taken to have: that of channels last where nothing speaks against it.
+
+    A tensor of one channel, or of one pixel, could have either and is taken for row-major.
+
+    Source:  is_channels_last_strides_2d of PyTorch's c10/core/MemoryFormat.h
+    """
+    ndim = len(shape)
+    found = {n: format for format, n in CHANNELS_LAST_NDIM.items()}.get(ndim)
+    if found is None or not strides[1]:
+        return contiguous_format
+    least = 0
+    for dim in (1, *range(ndim - 1, 1, -1), 0):  # the innermost in memory first
+        if not shape[dim] or strides[dim] < least or (dim == 0 and least == strides[1]):
+            return contiguous_format
+        least = strides[dim] * max(shape[dim], 1)
+    return found
+
+
+def dims_back(order: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes another."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))

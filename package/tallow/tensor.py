@@ -20,6 +20,7 @@ from tallow.autograd.views import View
 from tallow.autograd.writes import write_count
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, GraphError, MissingNameError, ShapeError
+from tallow.layout import CHANNELS_LAST_NDIM, contiguous_format, dims_in_memory, memory_format, preserve_format
 from tallow.ops.dims import normalize_dim
 from tallow.size import Size
 
@@ -149,8 +150,13 @@ class Tensor(Methods):
     def data_ptr(self) -> int:
         return self.array.ctypes.data if type(self.array) is np.ndarray else self.array.data.ptr
 
-    def is_contiguous(self) -> builtins.bool:
-        return self.array.flags.c_contiguous
+    def is_contiguous(self, memory_format: memory_format = contiguous_format) -> builtins.bool:
+        """Whether the elements lie in row-major order, or that of `memory_format`, without gaps."""
+        if memory_format in (contiguous_format, preserve_format):
+            return self.array.flags.c_contiguous
+        if self.array.ndim != CHANNELS_LAST_NDIM.get(memory_format) or not self.array.size:
+            return False
+        return self.array.transpose(dims_in_memory(self.array.strides, memory_format)).flags.c_contiguous
 
     def is_floating_point(self) -> builtins.bool:
         return self.dtype.is_floating_point

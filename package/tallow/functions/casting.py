@@ -8,7 +8,7 @@ from typing import Any
 from tallow import devices, dtypes
 from tallow.apply import apply
 from tallow.errors import ArgumentError
-from tallow.layout import CHANNELS_LAST_NDIM, contiguous_format, memory_format, preserve_format
+from tallow.layout import contiguous_format, format_of, memory_format, preserve_format
 from tallow.offer import offer
 from tallow.ops.casting import clone, to_device, to_dtype
 from tallow.tensor import Tensor
@@ -63,7 +63,16 @@ def to(
         dtype, device = other.dtype, other.device
     target = None if device is None else devices.device(device)
     made = convert(input, None if dtype is None else dtypes.as_dtype(dtype), target, copy, non_blocking)
-    return made if memory_format in (None, preserve_format) else contiguous(made, memory_format)
+    return _in_order(made, input, memory_format)
+
+
+def _in_order(made: Tensor, input: Tensor, memory_format: memory_format | None) -> Tensor:
+    """What was made of the input, in the order asked for. The input itself stays if it is taken to have that order."""
+    if memory_format in (None, preserve_format):
+        return made
+    if made is input and format_of(input.array.shape, input.array.strides) is memory_format:
+        return input
+    return apply(clone, input, memory_format=memory_format) if made is input else contiguous(made, memory_format)
 
 
 @offer("Tensor")
@@ -104,10 +113,11 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 def _short_form(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
     def function(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
-        return input if input.dtype is dtype else apply(to_dtype, input, dtype)
+        made = input if input.dtype is dtype else apply(to_dtype, input, dtype)
+        return _in_order(made, input, memory_format)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"to({dtype.name})."
+    function.__doc__ = f"to({dtype.name}, memory_format=memory_format)."
     return function
 
 
@@ -128,23 +138,23 @@ for _name, _dtype in {
 
 @offer("Tensor")
 def cpu(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
-    return convert(input, None, devices.CPU)
+    return _in_order(convert(input, None, devices.CPU), input, memory_format)
 
 
 @offer("Tensor")
 def cuda(
     input: Tensor, device: Any = None, non_blocking: bool = False, memory_format: memory_format | None = None
 ) -> Tensor:
-    return convert(input, None, devices.device("cuda" if device is None else device), non_blocking=non_blocking)
+    target = devices.device("cuda" if device is None else device)
+    return _in_order(convert(input, None, target, non_blocking=non_blocking), input, memory_format)
 
 
 @offer("Tensor")
 def contiguous(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
     """The tensor itself if its elements lie in row-major order, or that of `memory_format`, else a copy that does."""
-    if memory_format in CHANNELS_LAST_NDIM:
-        channels_at_end = input.array.transpose(0, *range(2, input.ndim), 1) if input.ndim > 1 else input.array
-        done = input.ndim == CHANNELS_LAST_NDIM[memory_format] and channels_at_end.flags.c_contiguous
-    else:
-        done = input.is_contiguous()
-        memory_format = contiguous_format
-    return input if done else apply(clone, input, memory_format=memory_format)
+    order = contiguous_format if memory_format is None else memory_format
+    if input.is_contiguous(order):
+        return input
+    if order is preserve_format:
+        raise ArgumentError("contiguous: preserve_format is no order of its own", mend="clone() preserves it")
+    return apply(clone, input, memory_format=order)

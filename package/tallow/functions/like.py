@@ -8,7 +8,7 @@ from typing import Any
 from tallow import creation, devices, dtypes
 from tallow.creation import Device, Dtype, Number, as_size, filled, number
 from tallow.errors import ArgumentTypeError
-from tallow.layout import contiguous_format
+from tallow.layout import dims_back, dims_in_memory
 from tallow.offer import offer
 from tallow.tensor import Tensor
 
@@ -27,11 +27,9 @@ def _like(
         raise ArgumentTypeError(f"{name}: input must be a Tensor, not {type(input).__name__}")
     d = input.dtype if dtype is None else dtypes.as_dtype(dtype)
     place = input.device if device is None else devices.device(device)
-    if memory_format is contiguous_format:
-        return filled(tuple(input.shape), value, d, place, requires_grad)
-    order = sorted(range(input.ndim), key=lambda i: -input.array.strides[i])  # outermost dim in memory first
+    order = dims_in_memory(input.array.strides, memory_format)
     made = filled(tuple(input.shape[i] for i in order), value, d, place)
-    made.array = made.array.transpose(sorted(range(input.ndim), key=order.__getitem__))
+    made.array = made.array.transpose(dims_back(order))
     return made.requires_grad_() if requires_grad else made
 
 

@@ -11,6 +11,7 @@ from tallow import dtypes
 from tallow.creation import Device, Dtype, as_size, default_or, place
 from tallow.errors import ArgumentTypeError, DtypeError, NumericError, ShapeError
 from tallow.functions.filling import copy_
+from tallow.layout import dims_back, dims_in_memory, memory_format
 from tallow.offer import offer
 from tallow.random import Generator, default_generator
 from tallow.tensor import Tensor
@@ -134,7 +135,8 @@ def rand_like(
 ) -> Tensor:
     """Uniform in [0, 1), in the input's size, dtype and device."""
     d, device = dtype or input.dtype, device or input.device
-    return rand(input.shape, dtype=d, device=device, requires_grad=requires_grad)
+    made = rand(input.shape, dtype=d, device=device)
+    return _in_order(made, input, memory_format, requires_grad)
 
 
 @offer("tl")
@@ -143,7 +145,8 @@ def randn_like(
 ) -> Tensor:
     """Standard normal, in the input's size, dtype and device."""
     d, device = dtype or input.dtype, device or input.device
-    return randn(input.shape, dtype=d, device=device, requires_grad=requires_grad)
+    made = randn(input.shape, dtype=d, device=device)
+    return _in_order(made, input, memory_format, requires_grad)
 
 
 @offer("tl")
@@ -159,7 +162,16 @@ def randint_like(
 ) -> Tensor:
     """randint_like(input, high), randint_like(input, low, high), in the input's size, dtype and device."""
     d, device = dtype or input.dtype, device or input.device
-    return randint(*bounds, low=low, high=high, size=input.shape, dtype=d, device=device, requires_grad=requires_grad)
+    made = randint(*bounds, low=low, high=high, size=input.shape, dtype=d, device=device)
+    return _in_order(made, input, memory_format, requires_grad)
+
+
+def _in_order(drawn: Tensor, like: Tensor, order: memory_format | None, requires_grad: bool) -> Tensor:
+    """Lay out what was drawn: the numbers at the same indices do not depend on the order in memory."""
+    dims = dims_in_memory(like.array.strides, order)
+    if dims != tuple(range(drawn.ndim)):
+        drawn.array = drawn.array.transpose(dims).copy(order="C").transpose(dims_back(dims))
+    return drawn.requires_grad_() if requires_grad else drawn
 
 
 @offer("tl Tensor")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tallow import devices, dtypes
 from tallow.errors import ArgumentError, ArgumentTypeError, MissingNameError
-from tallow.layout import CHANNELS_LAST_NDIM, memory_format
+from tallow.layout import CHANNELS_LAST_NDIM, memory_format, preserve_format
 from tallow.nn.backward_hooks import BackwardHooks
 from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from tallow.nn.stateful import Hooks, Stateful
@@ -344,8 +344,10 @@ class Module(Stateful):
         def convert(tensor: Tensor) -> Tensor:
             array = tensor.array if target is None else devices.move(tensor.array, target)
             made = wrap(dtypes.cast(array, dtype) if dtype is not None and tensor.is_floating_point() else array)
-            laid_out = memory_format is not None and CHANNELS_LAST_NDIM.get(memory_format) == made.ndim
-            return made.contiguous(memory_format) if laid_out else made
+            if memory_format in (None, preserve_format):
+                return made
+            ordered = CHANNELS_LAST_NDIM.get(memory_format, made.ndim) == made.ndim
+            return made.contiguous(memory_format) if ordered else made
 
         for tensor in (*self.parameters(), *self.buffers()):
             if isinstance(tensor, UninitializedParameter | UninitializedBuffer):

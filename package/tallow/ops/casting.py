@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tallow import devices, dtypes
-from tallow.errors import ShapeError
-from tallow.layout import CHANNELS_LAST_NDIM, memory_format, preserve_format
+from tallow.layout import dims_back, dims_in_memory, memory_format, preserve_format
 from tallow.ops.table import Array, Result, op
 
 
@@ -28,10 +27,7 @@ def clone(input: Array, *, memory_format: memory_format | None = None) -> Result
 
 
 def ordered_copy(input: Array, order: memory_format) -> Array:
-    if order in CHANNELS_LAST_NDIM:
-        if input.ndim != CHANNELS_LAST_NDIM[order]:
-            raise ShapeError(f"{order.name} is for {CHANNELS_LAST_NDIM[order]} dims, not for {input.ndim}")
-        channels_at_end = (0, *range(2, input.ndim), 1)
-        back = (0, input.ndim - 1, *range(1, input.ndim - 1))
-        return input.transpose(channels_at_end).copy(order="C").transpose(back)
-    return input.copy(order="K" if order is preserve_format else "C")
+    if order is preserve_format:
+        return input.copy(order="K")
+    dims = dims_in_memory(input.strides, order)
+    return input.transpose(dims).copy(order="C").transpose(dims_back(dims))

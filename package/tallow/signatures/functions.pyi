@@ -888,7 +888,7 @@ def dstack(tensors: Sequence[Tensor]) -> Tensor:
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Σ over the products of the operands' elements, the dimensions named by letters."""
 
-def empty(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def empty(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: MemoryFormat = ...) -> Tensor:
     """Uninitialised memory."""
 
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:

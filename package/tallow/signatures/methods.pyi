@@ -209,7 +209,7 @@ class Methods:
         """Fill with ones, each with probability `p`, and zeros."""
 
     def bfloat16(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(bfloat16)."""
+        """to(bfloat16, memory_format=memory_format)."""
 
     def bincount(self, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
         """How often each number occurs, or the sum of its weights."""
@@ -254,12 +254,12 @@ class Methods:
         """The products of two batches of matrices, which are not broadcast."""
 
     def bool(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(bool)."""
+        """to(bool, memory_format=memory_format)."""
 
     def broadcast_to(self, *size: Any) -> Tensor: ...
 
     def byte(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(uint8)."""
+        """to(uint8, memory_format=memory_format)."""
 
     def cauchy_(self, median: builtins.float = ..., sigma: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor: ...
 
@@ -270,7 +270,7 @@ class Methods:
         """The least integer that is not below."""
 
     def char(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(int8)."""
+        """to(int8, memory_format=memory_format)."""
 
     def cholesky(self, upper: builtins.bool = ...) -> Tensor:
         """As `linalg.cholesky`."""
@@ -421,7 +421,7 @@ class Methods:
         """The inner product of two vectors."""
 
     def double(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(float64)."""
+        """to(float64, memory_format=memory_format)."""
 
     def dsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
         """Cut along dim 2; into as many equal parts, or before the given places."""
@@ -504,7 +504,7 @@ class Methods:
         """Rows in reverse order."""
 
     def float(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(float32)."""
+        """to(float32, memory_format=memory_format)."""
 
     def float_power(self, exponent: Tensor | builtins.float) -> Tensor:
         """input to the power of `exponent`, computed in float64 whatever the operands are."""
@@ -585,7 +585,7 @@ class Methods:
         """input > other, elementwise."""
 
     def half(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(float16)."""
+        """to(float16, memory_format=memory_format)."""
 
     def hardshrink(self, lambd: builtins.float = ...) -> Tensor:
         """x, and 0 where |x| ≤ lambd."""
@@ -644,7 +644,7 @@ class Methods:
         """Σ over the last dimension of both; the plain product if one of them has none."""
 
     def int(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(int32)."""
+        """to(int32, memory_format=memory_format)."""
 
     def inverse(self) -> Tensor:
         """As `linalg.inv`."""
@@ -798,7 +798,7 @@ class Methods:
         """log Σ exp(input) over `dim`."""
 
     def long(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(int64)."""
+        """to(int64, memory_format=memory_format)."""
 
     def lt(self, other: Tensor | builtins.float) -> Tensor:
         """input < other, elementwise."""
@@ -1108,7 +1108,7 @@ class Methods:
         """-1, 0 or 1: the same as `sign`, as there are no complex numbers here."""
 
     def short(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(int16)."""
+        """to(int16, memory_format=memory_format)."""
 
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-x))"""

@@ -14,6 +14,7 @@ ported code keep working:
     ├── DimensionError      IndexError        a dim or an index out of range
     ├── ArgumentError       ValueError        any other argument that makes no sense; a RuntimeError as well
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
+    ├── UnsupportedError    NotImplementedError  an argument that asks for what tallow does not have
     ├── MissingNameError    AttributeError    a name of PyTorch's that tallow does not have
     ├── MissingModuleError  ModuleNotFoundError  a module of PyTorch's that tallow does not have
     ├── MissingPackageError ImportError       a package of an extra that is not installed
@@ -79,6 +80,10 @@ class ArgumentError(TallowError, ValueError, RuntimeError):
 
 class ArgumentTypeError(TallowError, TypeError):
     """An argument of the wrong type."""
+
+
+class UnsupportedError(TallowError, NotImplementedError):
+    """An argument of PyTorch's, or of Keras', that asks for what tallow does not have. A RuntimeError as well."""
 
 
 class MissingNameError(TallowError, AttributeError):

@@ -404,3 +404,19 @@ def test_weight_norm_follows_its_parts() -> None:
     with tl.no_grad():
         layer.weight_hh_l0_g.mul_(2.0)
     assert not np.allclose(layer(x)[0].detach().numpy(), before)
+
+
+def test_gradients_that_would_be_sparse_are_refused() -> None:
+    """Optimizers treat them differently; a dense one in their place would change training without a word."""
+    table, index = tl.ones(3, 2), tl.tensor([[0, 1]])
+    for call in (
+        lambda: tl.nn.Embedding(3, 2, sparse=True),
+        lambda: tl.nn.EmbeddingBag(3, 2, sparse=True),
+        lambda: tl.nn.Embedding.from_pretrained(table, sparse=True),
+        lambda: tl.nn.functional.embedding(index, table, sparse=True),
+        lambda: tl.nn.functional.embedding_bag(index, table, sparse=True),
+        lambda: tl.gather(table, 0, index, sparse_grad=True),
+    ):
+        with pytest.raises(NotImplementedError, match=r"gradients are dense\n  mend: leave it out"):
+            call()
+    assert not tl.nn.Embedding(3, 2).sparse

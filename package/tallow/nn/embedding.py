@@ -8,6 +8,7 @@ from tallow.autograd import no_grad
 from tallow.errors import ArgumentError, ShapeError
 from tallow.nn import functional as F
 from tallow.nn import init
+from tallow.nn.functional.embedding import refuse_sparse
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter, empty_parameter
 from tallow.tensor import Tensor
@@ -33,6 +34,7 @@ class _Table(Module):
         dtype: Any,
     ) -> None:
         super().__init__()
+        refuse_sparse(type(self).__name__, sparse)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ArgumentError(f"padding_idx={padding_idx} lies outside the {num_embeddings} embeddings")
         self.num_embeddings = num_embeddings
@@ -66,9 +68,9 @@ class Embedding(_Table):
         padding_idx: a row that starts as zero and gets no gradient.
         max_norm: rows that are looked up are first scaled down to this norm, in place.
         scale_grad_by_freq: divide a row's gradient by how often it was looked up.
-        sparse: accepted; gradients are dense all the same.
 
     Shapes:  input (*) of integers -> (*, embedding_dim);  weight (num_embeddings, embedding_dim)
+    Raises:  UnsupportedError for sparse=True: gradients are dense
     """
 
     def __init__(
@@ -128,7 +130,6 @@ class Embedding(_Table):
             f"max_norm={self.max_norm}" if self.max_norm is not None else "",
             f"norm_type={self.norm_type}" if self.norm_type != 2 else "",
             f"scale_grad_by_freq={self.scale_grad_by_freq}" if self.scale_grad_by_freq else "",
-            "sparse=True" if self.sparse else "",
         ]
         return ", ".join(filter(None, shown))
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import DimensionError, DtypeError, ShapeError, TallowError
+from tallow.errors import DimensionError, DtypeError, ShapeError, TallowError, UnsupportedError
 from tallow.kernels import run
 from tallow.ops.accumulate import add_at
 from tallow.ops.along import on_axis, position
@@ -87,7 +87,10 @@ def gather(input: Array, dim: int, index: Index, *, sparse_grad: bool = False) -
     """y[i, j, k] = input[index[i, j, k], j, k] for dim = 0, and so on for the other dims.
 
     Shapes:  index with the dims of the input, no larger apart from `dim` -> index.shape
+    Raises:  UnsupportedError for `sparse_grad`: gradients are dense
     """
+    if sparse_grad:
+        raise UnsupportedError("gather: sparse_grad=True, and gradients are dense", mend="leave it out")
     places, shape = flat_places(input, dim, index, "gather"), input.shape
 
     def backward(g: Array) -> tuple[Array]:

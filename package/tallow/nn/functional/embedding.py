@@ -8,7 +8,7 @@ from tallow import devices
 from tallow.apply import apply
 from tallow.autograd.graph import note_write
 from tallow.dtypes import Array, cast, dtype_of, widen
-from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, UnsupportedError
 from tallow.offer import offer
 from tallow.ops.embedding import check_indices
 from tallow.ops.embedding import embedding as embedding_op
@@ -32,16 +32,22 @@ def embedding(
         padding_idx: this row gets no gradient.
         max_norm: the rows looked up are first shortened, in `weight` itself, to at most this `norm_type` norm.
         scale_grad_by_freq: divide the gradient of a row by the number of its uses.
-        sparse: gradients are dense in tallow whatever it says; their values are the same.
 
     Shapes:  input (*) of int64 or int32, weight (V, D) -> (*, D)
-    Raises:  DimensionError for an index outside the table
+    Raises:  DimensionError for an index outside the table; UnsupportedError for `sparse`
     """
+    refuse_sparse("embedding", sparse)
     if not isinstance(input, Tensor):
         raise ArgumentTypeError(f"embedding: input must be a Tensor of indices, not {type(input).__name__}")
     if max_norm is not None:
         shorten_rows("embedding", weight, input, max_norm, norm_type)
     return apply(embedding_op, input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+
+
+def refuse_sparse(name: str, sparse: bool) -> None:
+    """Optimizers would treat a sparse gradient differently: rows without one stay as they are, momentum and all."""
+    if sparse:
+        raise UnsupportedError(f"{name}: sparse=True, and gradients are dense", mend="leave it out")
 
 
 def shorten_rows(name: str, weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
@@ -81,7 +87,9 @@ def embedding_bag(
         max_norm, norm_type, scale_grad_by_freq, sparse: as for `embedding`.
 
     Shapes:  input (B, n), or (n) with offsets (B), weight (V, D) -> (B, D); an empty bag gives zeros
+    Raises:  UnsupportedError for `sparse`
     """
+    refuse_sparse("embedding_bag", sparse)
     if mode not in ("sum", "mean", "max"):
         raise ArgumentError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
     if weight.ndim != 2:

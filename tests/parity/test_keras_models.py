@@ -184,3 +184,28 @@ def test_initializers_have_the_same_distribution(name: str, shape: tuple[int, ..
         assert abs(np.quantile(found, q) - np.quantile(expected, q)) < tolerance * scale
     is_bounded = name not in ("RandomNormal", "Orthogonal")
     assert not is_bounded or found[-1] == pytest.approx(expected[-1], rel=0.02)
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* was passed an input with a mask")
+@pytest.mark.parametrize("kind", ["functional", "sequential"])
+def test_a_mask_that_the_caller_passes(kind: str) -> None:
+    x = np.random.default_rng(0).normal(size=(2, 4, 3)).astype(np.float32)
+    mask = np.array([[True, True, False, False], [True, False, True, True]])
+    results = []
+    for k, tensor in ((keras, torch.tensor), (ours, tl.tensor)):
+        if kind == "sequential":
+            model = k.Sequential([k.Input(shape=(4, 3)), k.layers.GlobalAveragePooling1D()])
+        else:
+            given = k.Input(shape=(4, 3))
+            model = k.Model(given, k.layers.GlobalAveragePooling1D()(given))
+        value = tensor(x)
+        results.append([np.asarray(model(value, mask=tensor(mask))), np.asarray(model(tensor(x)))])
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-6)
+    np.testing.assert_array_equal(results[1][1], np.asarray(model(value)))  # nothing stays on the caller's tensor
+
+
+def test_inputs_that_are_not_supported() -> None:
+    with pytest.raises(NotImplementedError, match="optional inputs are not supported"):
+        ours.Input(shape=(3,), optional=True)
+    with pytest.raises(NotImplementedError, match=r"no \.npz file is read"):
+        ours.datasets.mnist.load_data("digits.npz")

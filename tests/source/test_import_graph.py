@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -96,8 +97,13 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text())
+
+
 def imports_of(module: str) -> Iterator[Import]:
-    tree = ast.parse(MODULES[module].read_text())
+    tree = tree_of(module)
 
     def walk(node: ast.AST, inside: bool, typing_only: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):

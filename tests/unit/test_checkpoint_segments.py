@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 import tallow as tl
@@ -84,3 +86,27 @@ def test_overwriting_an_argument_before_backward_is_an_error() -> None:
 def test_segments_are_counted() -> None:
     with pytest.raises(ArgumentError, match="9 segments of 5 modules"):
         checkpoint_sequential(model(), 9, tl.ones(1, 4))
+
+
+def test_each_call_runs_in_its_own_context() -> None:
+    seen = []
+
+    @contextlib.contextmanager
+    def inside(name: str):  # type: ignore[no-untyped-def]
+        seen.append(f"into {name}")
+        yield
+        seen.append(f"out of {name}")
+
+    def twice(x: tl.Tensor) -> tl.Tensor:
+        seen.append("call")
+        return x * 2
+
+    x = tl.ones(2, requires_grad=True)
+    options = {"use_reentrant": False, "context_fn": lambda: (inside("first"), inside("second"))}
+    y = checkpoint(twice, x, **options)
+    assert seen == ["into first", "call", "out of first"]
+    y.sum().backward()
+    assert seen[3:] == ["into second", "call", "out of second"]
+    with tl.no_grad():
+        checkpoint(twice, x, **options)
+    assert seen[6:] == ["into first", "call", "out of first"]

@@ -143,7 +143,7 @@ def _part(storage: Tensor, part: Any) -> Tensor:
 def _load_legacy(data: Bytes, name: str, map_location: MapLocation) -> Any:
     claimed = 0
 
-    def unfilled(kind: StorageType, key: str, count: int) -> np.ndarray[Any, Any]:
+    def unfilled(kind: StorageType, _key: str, count: int) -> np.ndarray[Any, Any]:
         """Room for a storage, whose elements come after the object."""
         nonlocal claimed
         claimed += count * kind.dtype.itemsize

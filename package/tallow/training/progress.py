@@ -28,7 +28,7 @@ def interruption() -> Iterator[Callable[[], bool]]:
     """Within it the first Ctrl-C is kept, for a run to `stop` by; the second one is raised, as ever."""
     asked = False
 
-    def keep(number: int, frame: Any) -> None:
+    def keep(_number: int, _frame: Any) -> None:
         nonlocal asked
         if asked:
             raise KeyboardInterrupt

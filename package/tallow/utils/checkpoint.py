@@ -6,6 +6,7 @@ Source:  Chen et al. 2016, arXiv:1604.06174
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tallow.autograd import enable_grad, grad, is_grad_enabled
@@ -25,7 +26,7 @@ def checkpoint(
     *args: Any,
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
-    context_fn: Any = None,
+    context_fn: Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]] | None = None,
     determinism_check: str = "default",
     debug: bool = False,
     **kwargs: Any,
@@ -37,12 +38,16 @@ def checkpoint(
     Args:
         function: returns a tensor, or a tuple of tensors and other values; it must do the same both times.
         preserve_rng_state: draw the same random numbers the second time, so that dropout drops the same.
-        use_reentrant, context_fn, determinism_check, debug: PyTorch's, without effect.
+        context_fn: makes two context managers: one for this call, one for the second.
+        use_reentrant, determinism_check, debug: without effect; there is one way to recompute.
     """
+    first, again = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     if not is_grad_enabled():
-        return function(*args, **kwargs)
-    segment = _Segment(function, args, kwargs, preserve_rng_state)
-    made = segment.run()
+        with first:
+            return function(*args, **kwargs)
+    segment = _Segment(function, args, kwargs, preserve_rng_state, again)
+    with first:
+        made = segment.run()
     outputs = made if isinstance(made, tuple) else (made,)
     own = set(map(id, segment.inputs))
     used = [leaf for leaf in _leaves_behind(outputs) if id(leaf) not in own]
@@ -58,11 +63,18 @@ class _Segment:
         given: the arguments that are tensors.
         inputs: the tensors that stand for them in the call, without their histories.
         outputs: what the first call returned.
+        context: of the second call.
     """
 
     def __init__(
-        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], preserve_rng_state: bool
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        preserve_rng_state: bool,
+        context: AbstractContextManager[Any],
     ) -> None:
+        self.context = context
         self.function, self.args, self.kwargs = function, args, kwargs
         self.given = [a for a in args if isinstance(a, Tensor)]
         self.random_state = default_generator.get_state() if preserve_rng_state else None
@@ -82,7 +94,8 @@ class _Segment:
             default_generator.set_state(self.random_state)
         mode.autocast = self.autocast
         try:
-            made = self.run()
+            with self.context:
+                made = self.run()
         finally:
             mode.autocast = autocast
             if self.random_state is not None:

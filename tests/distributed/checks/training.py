@@ -136,14 +136,15 @@ def check_parameters_without_a_gradient(folder: Path) -> None:
     with pytest.raises(DistributedError, match=r"got no gradient: .*none\.bias"):
         refusing(tl.ones(1, 2)).sum().backward()
     dist.barrier()
-    allowing = DistributedDataParallel(Choice(), find_unused_parameters=True)
-    for _ in range(2):
-        allowing.zero_grad()
-        allowing(tl.ones(1, 2)).sum().backward()
-        choice: Any = allowing.module
-        assert choice.none.weight.grad is None
-        # One rank has a gradient of 1 for each output, the others have none.
-        assert choice.some.bias.grad.tolist() == pytest.approx([1 / dist.get_world_size()] * 2)
+    for option in ({"static_graph": True}, {"find_unused_parameters": True}):
+        allowing = DistributedDataParallel(Choice(), **option)
+        for _ in range(2):
+            allowing.zero_grad()
+            allowing(tl.ones(1, 2)).sum().backward()
+            choice: Any = allowing.module
+            assert choice.none.weight.grad is None
+            # One rank has a gradient of 1 for each output, the others have none.
+            assert choice.some.bias.grad.tolist() == pytest.approx([1 / dist.get_world_size()] * 2)
 
 
 def check_buffers_are_rank_0s(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, UnsupportedError
 from tallow.keras.layers.layer import Layer
 from tallow.keras.shapes import Shape, is_shape
 from tallow.keras.symbolic import KerasTensor, Node
@@ -34,6 +34,8 @@ class InputLayer(Layer):
         super().__init__(name=name, dtype=dtype)
         if sparse or ragged:
             raise ArgumentError(f"{self.name}: sparse and ragged inputs are not supported", mend="pad to one shape")
+        if optional:
+            raise UnsupportedError(f"{self.name}: optional inputs are not supported", mend="make two models")
         if (shape is None) == (batch_shape is None):
             raise ArgumentError(f"{self.name}: give shape or batch_shape", mend="keras.Input(shape=(784,))")
         whole: Any = batch_shape

@@ -25,3 +25,13 @@ def set_masks(structure: Any, masks: Any) -> None:
     elif isinstance(structure, list | tuple) and isinstance(masks, list | tuple):
         for part, mask in zip(structure, masks, strict=False):
             set_masks(part, mask)
+
+
+def with_masks(inputs: list[Any], masks: Any) -> list[Any]:
+    """A model's inputs, with the masks that its caller passes: one, or one for each. The caller's tensors stay."""
+    given = list(masks) if isinstance(masks, list | tuple) else [masks]
+    for place, (value, mask) in enumerate(zip(inputs, given, strict=False)):
+        if mask is not None and masks_of(value) is not mask:
+            inputs[place] = value[...]
+            set_masks(inputs[place], mask)
+    return inputs

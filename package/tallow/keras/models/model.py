@@ -13,6 +13,7 @@ from tallow.errors import ArgumentError, MissingNameError
 from tallow.io.source import Path
 from tallow.keras import saving
 from tallow.keras.layers import InputLayer, Layer
+from tallow.keras.layers.masks import with_masks
 from tallow.keras.models import functional_config
 from tallow.keras.models.graph import Graph, child_names
 from tallow.keras.models.summary import print_summary
@@ -75,7 +76,7 @@ class Model(Trainer, Layer):
             raise NotImplementedError(f"{type(self).__name__} has no call; define it, or make it of inputs and outputs")
         values = self._graph.aligned(inputs, self.name)
         self._graph.check_shapes(values, self.name)
-        return self._graph.run(values)
+        return self._graph.run(with_masks(values, mask))
 
     def _compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.clear_losses()

@@ -7,6 +7,7 @@ from typing import Any
 
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras.layers import Input, InputLayer, Layer
+from tallow.keras.layers.masks import with_masks
 from tallow.keras.models.graph import Graph
 from tallow.keras.models.model import Model
 from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
@@ -106,7 +107,7 @@ class Sequential(Model):
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """Each layer checks what it is given; the sizes of the input need not be those it was built for."""
         graph = self._known_graph()
-        return graph.run(graph.aligned(inputs, self.name))
+        return graph.run(with_masks(graph.aligned(inputs, self.name), mask))
 
     def _take_graph(self, graph: Graph) -> None:
         self.__dict__.update(_graph=graph, _input=graph.inputs[0], _last=graph.outputs[0])

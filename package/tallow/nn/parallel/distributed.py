@@ -38,7 +38,8 @@ class DistributedDataParallel(Module):
         bucket_cap_mb: how much is averaged at a time, in MiB; 25, but less at first.
         find_unused_parameters: allow some parameters to get no gradient. Without it that is an error.
         gradient_as_bucket_view: let `.grad` be a part of the bucket, which saves the memory and a copy.
-        output_device, dim, check_reduction, static_graph: taken for PyTorch's sake.
+        static_graph: says that parameters without a gradient are the same ones in every step, which allows them too.
+        output_device, dim, check_reduction: without effect, as in PyTorch with one device in each process.
 
     Raises:  ArgumentError before init_process_group, or for a module without parameters to train; DistributedError when
              the processes have different models; in backward, for parameters without a gradient
@@ -78,7 +79,11 @@ class DistributedDataParallel(Module):
             self._take_over([*module.parameters(), *module.buffers()])
         bucket_mb = BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb
         self.reducer = Reducer(
-            trained, self.process_group, int(bucket_mb * 2**20), find_unused_parameters, gradient_as_bucket_view
+            trained,
+            self.process_group,
+            int(bucket_mb * 2**20),
+            find_unused_parameters or static_graph,
+            gradient_as_bucket_view,
         )
 
     def _place(self, module: Module) -> devices.device | None:

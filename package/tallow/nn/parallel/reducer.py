@@ -95,7 +95,7 @@ class Reducer:
         mine = ref(self)  # the parameters may outlive the reducer, and must not keep it
 
         def hook(bucket: int, place: int) -> Callable[[Tensor], None]:
-            def arrived(parameter: Tensor) -> None:
+            def arrived(_parameter: Tensor) -> None:
                 reducer = mine()
                 if reducer is not None and reducer._enabled:
                     reducer._arrived(reducer.buckets[bucket], place)

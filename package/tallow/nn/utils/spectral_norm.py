@@ -41,7 +41,7 @@ class SpectralNorm:
         u, v = u.clone(), v.clone()  # which the next step overwrites before this one's backward
         return weight / u.dot(matrix.mv(v))
 
-    def __call__(self, module: Module, inputs: Any) -> None:
+    def __call__(self, module: Module, _inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module, turn=module.training))
 
 

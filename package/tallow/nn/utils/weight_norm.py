@@ -32,7 +32,7 @@ class WeightNorm:
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
         return v * (g / norm_except(v, self.dim))
 
-    def __call__(self, module: Module, inputs: Any) -> None:
+    def __call__(self, module: Module, _inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
 
 

@@ -1,0 +1,246 @@
+"""No argument is taken and dropped: a function uses each of its parameters, refuses it, or stands here with the reason.
+
+The source is read, every function of it, public or not: what one passes on the next may drop. `**kwargs` and `*args`
+count like any other. A parameter that begins with an underscore says in the signature that it is not used; names that
+are PyTorch's or Keras' cannot. Private functions may do without a parameter where the signature is not their own: when
+others of the same name take it too, or when nobody calls them by name, as in a table.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+import pytest
+from tests.source.test_import_graph import MODULES, tree_of
+
+# reason -> where (module.Class.function, * for anything) -> the parameters. The shorter, the better.
+UNUSED: dict[str, dict[str, str]] = {
+    "speed or memory alone; there is one implementation, and nothing to choose": {
+        "amp.autocast_mode.autocast.__init__": "cache_enabled",
+        "compat.attention.sdpa_kernel": "backends set_priority",
+        "compiler.compile": "fullgraph dynamic backend mode options disable",
+        "compiler.disable": "recursive reason",
+        "cuda.streams.*_stream": "device",
+        "functions.casting.type": "non_blocking",
+        "jit.*": "args kwargs example_inputs",
+        "keras.layers.attention.*": "flash_attention seed",
+        "keras.layers.recurrent.*": "unroll use_cudnn",
+        "keras.naming.clear_session": "free_memory",
+        "keras.steps.Steps.compile": "run_eagerly steps_per_execution jit_compile",
+        "nn.module.Module.to": "non_blocking",
+        "nn.transformer.TransformerEncoder.__init__": "enable_nested_tensor mask_check",
+        "nn.utils.clip_grad.*": "foreach",
+        "ops.decomposition.linalg_svd*": "driver",
+        "utils.checkpoint.checkpoint": "use_reentrant determinism_check debug",
+    },
+    "without effect in PyTorch or Keras, too": {
+        "distributed.groups.init_process_group": "group_name",
+        "functions.activation.gumbel_softmax": "eps",
+        "functions.inspection.*pin*": "device",
+        "keras.optimizers.optimizer.Optimizer.finalize_variable_values": "var_list",
+        "keras.steps.Steps.compute_*": "x",
+        "nn.parallel.data_parallel.DataParallel.__init__": "output_device",
+        "nn.parallel.distributed.DistributedDataParallel.__init__": "output_device dim check_reduction",
+        "random.fork_rng": "devices",
+    },
+    "always so: the result is sorted and stable, no file's code is run, a device is looked for": {
+        "accelerator.current_accelerator": "check_available",
+        "io.files.load": "weights_only",
+        "keras.serialization.deserialize_keras_object": "safe_mode",
+        "ops.counting.unique": "sorted",
+        "ops.sorting.*sort": "stable",
+        "ops.sorting.topk": "sorted",
+    },
+    "there is nothing of the kind: one layout, MPI on the CPU, no scaled loss, no option of what is refused": {
+        "distributed.collectives.barrier": "device_ids",
+        "distributed.objects.broadcast_object_list": "device",
+        "jit.annotate": "the_type",
+        "keras.layers.normalization.BatchNormalization.__init__": "renorm_clipping renorm_momentum",
+        "keras.steps.Steps.compile": "auto_scale_loss",
+        "models.parallel.TensorParallelLlama.__init__": "device",
+        "settings.use_deterministic_algorithms": "warn_only",
+        "testing.assert_close": "check_layout",
+    },
+    "the work of the one who calls: `tallow.arguments` converts what an op takes": {
+        "ops.*": "dtype",
+    },
+    "the caller gives the same to all of them: a table of functions, a hook of a base class": {
+        "cli.*": "arguments parser path",
+        "compat.stand_in.TorchFinder.find_spec": "path target",
+        "data.collate.collate_*": "collate_fn_map",
+        "data.tables._Words.add": "line",
+        "devices._Cpu.*": "array target non_blocking",
+        "generation.*": "tokens",
+        "io.pytorch_names.*": "*",  # the caller is the file
+        "keras.callbacks.*": "epoch batch logs",
+        "keras.layers.*.build": "*shape",
+        "keras.layers.*.call": "training mask",
+        "keras.layers.*.compute_mask": "inputs previous_mask",
+        "keras.layers.*.compute_output_shape": "*shape",
+        "keras.layers.layer.Layer.build": "input_shape",
+        "keras.models.*.call": "training",
+        "keras.optimizers.optimizer.FromOptim.from_config": "custom_objects",
+        "kernels.bindings.*": "*",  # each `accepts` and each kernel of a name takes that name's arguments
+        "meta._Meta.*": "array target non_blocking",
+        "models.*": "layer rows",
+        "nn.candle.var_builder.*.get": "path init trainable",
+        "ops.attention.attention_backward_array": "stats",
+        "ops.pooling.max_pool_backward_array": "places",
+    },
+    "one of its jobs is to swallow them": {
+        "jit.ignore": "kwargs",
+        "nn.linear.Identity.__init__": "args kwargs",
+    },
+}
+
+
+class Parameter(NamedTuple):
+    function: str  # module.Class.function, without `tallow.`
+    name: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.function}, line {self.line}: {self.name}"
+
+
+def functions_of(tree: ast.AST, path: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Every function, with its dotted name; those of protocols and overloads have no body."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.FunctionDef):
+            yield f"{path}.{child.name}", child
+            yield from functions_of(child, f"{path}.{child.name}")
+        elif isinstance(child, ast.ClassDef):
+            if not any("Protocol" in ast.unparse(base) for base in child.bases):
+                yield from functions_of(child, f"{path}.{child.name}")
+        else:
+            yield from functions_of(child, path)
+
+
+def has_no_body(function: ast.FunctionDef) -> bool:
+    """Whether it refuses by `raise`; or is a method that declares a hook: `...`, a docstring, `return False`."""
+    for statement in function.body:
+        is_words = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        is_hook = isinstance(statement, ast.Return) and isinstance(statement.value, ast.Constant | None)
+        if not (is_words or isinstance(statement, ast.Pass | ast.Raise) or (is_hook and is_method(function))):
+            return False
+    return is_method(function) or isinstance(function.body[-1], ast.Raise)
+
+
+def is_method(function: ast.FunctionDef) -> bool:
+    return bool(function.args.args) and function.args.args[0].arg in ("self", "cls")
+
+
+def is_asked_by_python(name: str) -> bool:
+    """A special method: its parameters are Python's or NumPy's, except where a user passes them."""
+    return name.startswith("__") and name.endswith("__") and name not in ("__init__", "__call__", "__new__")
+
+
+def unused(function: ast.FunctionDef) -> Iterator[ast.arg]:
+    given = function.args
+    rest = [each for each in (given.vararg, given.kwarg) if each is not None]
+    read = {node.id for part in function.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs, *rest):
+        name = parameter.arg
+        if name not in read and name not in ("self", "cls", "ctx") and not name.startswith("_"):
+            yield parameter
+
+
+FUNCTIONS = {module: list(functions_of(tree_of(module), module.partition(".")[2] or "tallow")) for module in MODULES}
+TAKEN = Counter(
+    (function.name, parameter.arg)
+    for functions in FUNCTIONS.values()
+    for _, function in functions
+    for parameter in (*function.args.args, *function.args.kwonlyargs)
+)
+
+
+def called_in(module: str) -> set[str]:
+    """The names that stand before parentheses: `f(...)` and `self.f(...)`."""
+    calls = [node.func for node in ast.walk(tree_of(module)) if isinstance(node, ast.Call)]
+    return {f.id if isinstance(f, ast.Name) else f.attr for f in calls if isinstance(f, ast.Name | ast.Attribute)}
+
+
+def all_unused() -> list[Parameter]:
+    found = []
+    for module, functions in FUNCTIONS.items():
+        called = called_in(module)
+        for name, function in functions:
+            if is_asked_by_python(function.name) or has_no_body(function):
+                continue
+            is_private = function.name.startswith("_") and not function.name.startswith("__")
+            if is_private and function.name not in called:
+                continue
+            found += [
+                Parameter(name, parameter.arg, parameter.lineno)
+                for parameter in unused(function)
+                if not (is_private and TAKEN[function.name, parameter.arg] > 1)
+            ]
+    return found
+
+
+DROPPED = all_unused()
+LISTED = [(where, name) for places in UNUSED.values() for where, names in places.items() for name in names.split()]
+
+
+def excuses(where: str, name: str, parameter: Parameter) -> bool:
+    return fnmatchcase(parameter.function, where) and fnmatchcase(parameter.name, name)
+
+
+def test_no_argument_is_dropped_without_a_word() -> None:
+    silent = [str(p) for p in DROPPED if not any(excuses(where, name, p) for where, name in LISTED)]
+    assert not silent, "use it, refuse it, or list it in UNUSED with the reason:\n" + "\n".join(silent)
+
+
+def test_the_list_is_no_longer_than_it_has_to_be() -> None:
+    stale = [f"{where}: {name}" for where, name in LISTED if not any(excuses(where, name, p) for p in DROPPED)]
+    assert not stale, "no longer there:\n" + "\n".join(stale)
+
+
+def test_what_is_kept_in_an_attribute_is_read_somewhere() -> None:
+    read: set[str] = set()
+    for module in MODULES:
+        for node in ast.walk(tree_of(module)):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                read.add(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # for getattr
+                read.update(node.value.split())
+    unread = {
+        f"{name}: {parameter}"
+        for functions in FUNCTIONS.values()
+        for name, function in functions
+        if function.name == "__init__"
+        for parameter in kept(function)
+        if parameter not in read
+    }
+    assert unread == {"data.dataloader.DataLoader.__init__: pin_memory_device"}  # as PyTorch, which pins for any device
+
+
+def kept(function: ast.FunctionDef) -> Iterator[str]:
+    """The parameters of which a function does no more than keep them as attributes."""
+    uses = Counter(node.id for node in ast.walk(function) if isinstance(node, ast.Name))
+    for node in function.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and uses[node.value.id] == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Attribute) and target.attr == node.value.id:
+                yield target.attr
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("def f(a, *b, c=0, **d): return a", ["c", "b", "d"]),
+        ("def f(a):\n  def g(): return a\n  return g", []),
+        ("def f(a, _b): return a", []),
+        ("def f(a): return 1", ["a"]),
+        ("def f(a): raise ValueError", []),
+        ("class C:\n  def f(self, a): return None", []),
+        ("class C:\n  def f(self, a): return self.x", ["a"]),
+    ],
+)
+def test_what_counts_as_dropped(code: str, names: list[str]) -> None:
+    found = [f for _, f in functions_of(ast.parse(code), "m") if not has_no_body(f)]
+    assert [parameter.arg for function in found for parameter in unused(function)] == names

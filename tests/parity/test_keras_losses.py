@@ -113,3 +113,19 @@ def test_a_configuration_is_keras(name: str) -> None:
     ours, theirs = getattr(losses, name)().get_config(), getattr(keras.losses, name)().get_config()
     common = ours.keys() & theirs.keys()  # Keras forgets some arguments, the delta of Huber for one
     assert {key: ours[key] for key in common} == {key: theirs[key] for key in common}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["MeanSquaredError", "CategoricalCrossentropy"])
+def test_the_dtype_of_a_loss(name: str, dtype: str) -> None:
+    y_true, y_pred = (ONE_HOT, PROBABILITIES) if name.startswith("Cat") else NUMBERS
+    expected = getattr(keras.losses, name)(dtype=dtype)(y_true, torch.tensor(y_pred))
+    value = getattr(losses, name)(dtype=dtype)(y_true, tl.tensor(y_pred))
+    assert value.dtype.name == dtype  # Keras on PyTorch has float32 in place of float64
+    # Keras rounds each step to sixteen bits, tallow the result.
+    np.testing.assert_allclose(float(value), float(expected), rtol=5e-3 if dtype == "float16" else 1e-6)
+
+
+def test_a_loss_of_integers_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"mean_squared_error: a loss of dtype tallow\.int32"):
+        losses.MeanSquaredError(dtype="int32")

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import tallow as tl
-from tallow.errors import ArgumentError, ShapeError
-from tallow.keras.layers.masks import masks_of
+from tallow.dtypes import as_dtype
+from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
+from tallow.keras.layers.masks import masks_of, set_masks
 from tallow.keras.naming import automatic_name, snake_case
 from tallow.tensor import Tensor
 
@@ -22,13 +23,14 @@ class Loss:
     Args:
         reduction: "sum_over_batch_size" or "mean" divide the sum of all losses by their number,
             "mean_with_sample_weight" by the sum of the weights; "sum"; "none" or None leave one loss for each sample.
-        dtype: taken for Keras's sake, and changes nothing.
+        dtype: that both are rounded to before, and the result after it is computed in float32 or float64.
 
     Positions that the mask of `y_pred` leaves out, padding behind an Embedding with mask_zero, do not count.
 
     Shapes:  y_true, y_pred (B, ...);  sample_weight (B) or the shape of what `call` returns
-    Dtypes:  float64 is kept, or taken where it is the default dtype; anything else is computed in float32
-    Raises:  ArgumentError for an unknown reduction
+    Dtypes:  without `dtype`: float64 is kept, or taken where it is the default dtype; anything else is computed in
+             float32
+    Raises:  ArgumentError for an unknown reduction; ArgumentTypeError for a dtype that is not of floating point
     """
 
     def __init__(
@@ -40,9 +42,20 @@ class Loss:
             )
         self.name = name or automatic_name(snake_case(type(self).__name__))
         self.reduction = reduction
-        self.dtype = dtype
+        self.dtype = None if dtype is None else as_dtype(dtype)
+        if self.dtype is not None and not self.dtype.is_floating_point:
+            raise ArgumentTypeError(f"{self.name}: a loss of dtype {self.dtype}", mend="use a floating one")
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        if self.dtype is None:
+            return self._compute(y_true, y_pred, sample_weight)
+        mask = masks_of(y_pred)
+        y_pred = tl.as_tensor(y_pred).to(self.dtype)
+        set_masks(y_pred, mask)
+        y_true = tl.as_tensor(y_true, device=y_pred.device).to(self.dtype)
+        return self._compute(y_true, y_pred, sample_weight).to(self.dtype)
+
+    def _compute(self, y_true: Any, y_pred: Any, sample_weight: Any) -> Tensor:
         mask = masks_of(y_pred)
         values = self.call(*as_floats(y_true, y_pred))
         for part in (mask, masks_of(values)):

@@ -223,3 +223,24 @@ def test_data_is_the_same_memory_and_can_be_replaced() -> None:
     x.data = tl.zeros(2)
     assert x.tolist() == [0, 0]
     assert x.requires_grad
+
+
+def test_memory_formats() -> None:
+    """The strides that PyTorch documents for them; tests/parity compares all that take one."""
+    x = tl.arange(120.0).reshape(2, 3, 4, 5)
+    last = x.contiguous(memory_format=tl.channels_last)
+    assert last.stride() == (60, 1, 15, 3)
+    assert last.is_contiguous(memory_format=tl.channels_last)
+    assert not last.is_contiguous()
+    assert not x.is_contiguous(memory_format=tl.channels_last)
+    for made in (x.half(memory_format=tl.channels_last), x.cpu(memory_format=tl.channels_last), last.double()):
+        assert made.stride() == last.stride()
+        assert tl.equal(made.to(x.device).float(), x)
+    for like in (tl.empty_like, tl.zeros_like, tl.rand_like, tl.randn_like):
+        assert like(last).stride() == like(x, memory_format=tl.channels_last).stride() == last.stride()
+        assert like(last, memory_format=tl.contiguous_format).is_contiguous()
+    assert tl.empty(2, 3, 4, 5, memory_format=tl.channels_last).stride() == last.stride()
+    with pytest.raises(RuntimeError, match="channels_last is for 4 dims, not for 3"):
+        tl.empty_like(x[0], memory_format=tl.channels_last)
+    with pytest.raises(TypeError, match="memory_format must be one of"):
+        x.clone(memory_format="channels_last")  # type: ignore[arg-type]

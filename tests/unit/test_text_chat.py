@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tallow.errors import ArgumentError, ArgumentTypeError, TokenizerError
+from tallow.text import template_budget
 from tallow.text.chat import ChatTemplate, choose_template
 from tallow.text.tokenizer import Encoded, Tokenizer
 
@@ -68,9 +69,37 @@ def test_a_template_refuses_messages() -> None:
         ("{{ ''.__class__.__mro__ }}", "fails: SecurityError"),
         ("{{ messages.append(1) }}", "fails: SecurityError"),
         ("{{ messages | no_such_filter }}", "line 1: No filter named"),
-        ("{% include 'x' %}", "fails: TypeError"),
+        ("{% include 'x' %}", "line 1: include has no place in a chat template"),
+        ("{% extends 'x' %}", "line 1: extends has no place"),
+        ("{% from 'x' import y %}", "line 1: fromimport has no place"),
+        ("{% block x %}{{ self.x() }}{% endblock %}", "line 1: block has no place"),
+        ("{% autoescape true %}{% endautoescape %}", "line 1: scopedevalcontextmodifier has no place"),
+        ("{% break %}", "SyntaxError"),
+        ("{{ dict(a=1, a=2) }}", "SyntaxError"),
+        ("{% macro f(a, a) %}{% endmacro %}", "SyntaxError"),
+        ("{% for a in b %}" * 25 + "{% endfor %}" * 25, "SyntaxError"),
+        ("{{ " + "1" * 5000 + " }}", "ValueError"),
+        ("{{ 0x" + "f" * 5000 + " }}", "ValueError"),
+        ("{{ 1e999 }}", "fails: NameError"),
+        ("{{ 1.5 ** 9999 }}", "fails: OverflowError"),
+        ("{{ range(1000000000) }}", "fails: OverflowError"),
+        ("{{ 'abcdef' | truncate(1) }}", "fails: AssertionError"),
+        ("{{ cycler() }}", "fails: RuntimeError"),
+        ("{{ strftime_now('\\ud800') }}", "fails: Unicode"),
+        ("{{ {}['a', 'b'] }}", "fails: TypeError: a tuple in square brackets"),
+        ("{{ {('a', 'b'): 1} }}", "something other than strings and small numbers as keys"),
+        ("{{ {4294967296: 1} }}", "something other than strings and small numbers as keys"),
+        ("{{ dict([(1024, 1)]) }}", "dict\\(\\) with a int as a key"),
+        ("{{ namespace(__class__=1) }}", "fails: SecurityError"),
+        ("{{ lipsum() }}", "fails: UndefinedError: 'lipsum'"),
+        ("{{ (1).to_bytes(1000000000) }}", "fails: SecurityError"),
+        ("{{ {}.keys() - {}.keys() }}", "fails: TypeError"),
+        ("{{ [1] | map(' step') | list }}", "fails: TypeError: there is no filter of this name"),
+        ("{{ " + "1 + " * 999 + "1 }}", "too large, or nests too deeply"),
+        ("{{ a }}" * 7000, "too large, or nests too deeply"),
+        ("".join(f"{{% set v{i} = 1 %}}" for i in range(501)), "too large, or nests too deeply"),
         ("(" * 10 + "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", "nests too deeply"),
-        ("x" * (1 << 20) + "y", "characters; 1048576 are enough"),
+        ("x" * (1 << 17) + "y", "characters; 131072 are enough"),
     ],
 )
 def test_what_is_no_template(source: str, says: str) -> None:
@@ -78,40 +107,184 @@ def test_what_is_no_template(source: str, says: str) -> None:
         render(source)
 
 
+ENDLESS = [
+    "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
+    "{% for a in range(9999) %}{% for b in range(9999) if false %}{% endfor %}{% endfor %}",
+    "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(40) }}",
+    "{% for n in [40] recursive %}{% if n %}{{ loop([n - 1, n - 1]) }}{% endif %}{% endfor %}",
+    "{% for a in range(9999) %}{% set x = [" + "[], " * 2000 + "] %}{% endfor %}",
+    "{{ [1] | slice(1000000000) }}",
+    "{% set l = range(90000) | list %}{% for a in range(9999) %}{% set x = -1 in l %}{% endfor %}",
+    "{% set l = range(90000) | list %}{% for a in range(9999) %}{% set x = l | sort %}{% endfor %}",
+    "{% set l = range(90000) | list %}{% for a in range(9999) %}{% set x = l | select('odd') %}{% endfor %}",
+    "{% set l = [{}] * 9 %}{{ l | sort(attribute='a,' * 1000000) }}",
+    "{% set s = 'a' * 1000000 %}{% for a in range(9999) %}{% set x = 'ab' in s %}{% endfor %}",
+    "{% set s = 'a' * 1000000 %}{% for a in range(9999) %}{% set x = s.find('ab') %}{% endfor %}",
+    "{% set s = 'a' * 9999 %}{% set t = 'a' * 40 ~ 'b' %}{% for a in range(999) %}{% set x = s.count(t) %}{% endfor %}",
+    "{% set s = 'a' * 1000000 %}{% for a in range(9999) %}{% set x = s.strip('bcdefgha') %}{% endfor %}",
+    "{% set s = 'a' * 1000000 %}{% set t = s ~ '' %}{% for a in range(9999) %}{% set x = s == t %}{% endfor %}",
+    "{% set s = 'a' * 1000000 %}{% for a in range(9999) %}{% set x = s.isalpha() %}{% endfor %}",
+    "{% for a in range(9999) %}{% set x = 0.5 in range(100000) %}{% endfor %}",
+]
+TWICE = "{% set n = namespace(a=(1,), b=(1,)) %}{% for i in range(60) %}"
+TWICE += "{% set n.a = (n.a, n.a) %}{% set n.b = (n.b, n.b) %}{% endfor %}"
+TWICE_LONGER_AT_EVERY_LEVEL = [
+    "{{ n.a }}",
+    "{{ n.a ~ '' }}",
+    "{{ n.a | tojson }}",
+    "{{ n.a | upper }}",
+    "{{ n.a is lower }}",
+    "{{ n.a == n.b }}",
+    "{{ n.a is eq(n.b) }}",
+    "{{ n.a < n.b < n.a }}",
+    "{{ n.a in [n.b] }}",
+    "{{ [n.a] | select('in', [n.b]) }}",
+    "{{ [n.a].index(n.b) }}",
+    "{{ [n.a] | unique }}",
+    "{{ [n.a, n.b] | sort }}",
+    "{{ [n.a, n.b] | max }}",
+    "{{ [[n.a], [n.b]] | groupby(0) }}",
+    "{{ [n.a] | join }}",
+    "{{ '%s' % (n.a,) }}",
+    "{{ '%s' | format(n.a) }}",
+    "{{ '{}'.format(n.a) }}",
+    "{{ '{!r}'.format(n.a) }}",
+    "{{ raise_exception(n.a) }}",
+    "{% for i in [n.a, n.b] %}{{ loop.changed(i) }}{% endfor %}",
+    "{% set n.c = [n, n] %}{{ n.c }}",
+]
+
+
+@pytest.fixture
+def small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests need not wait for all the steps that a template has."""
+    monkeypatch.setattr(template_budget, "STEPS", 1 << 16)
+
+
+@pytest.mark.parametrize("source", ENDLESS)
+def test_endless_templates_are_stopped(source: str, small_budget: None) -> None:
+    with pytest.raises(TokenizerError, match="does not come to an end within"):
+        render(source)
+
+
+@pytest.mark.parametrize("source", TWICE_LONGER_AT_EVERY_LEVEL)
+def test_values_that_are_exponentially_long_are_never_walked_through(source: str, small_budget: None) -> None:
+    with pytest.raises(TokenizerError, match="does not come to an end within"):
+        render(TWICE + source)
+
+
+def test_the_whole_budget_is_soon_used_up() -> None:
+    with pytest.raises(TokenizerError, match="does not come to an end within 2"):
+        render(ENDLESS[0])
+
+
 @pytest.mark.parametrize(
     "source",
     [
-        "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
         "{% macro f(n) %}{{ f(n) }}{{ f(n) }}{% endmacro %}{{ f(1) }}",
         "{% for m in messages recursive %}{{ loop([m, m]) }}{% endfor %}",
     ],
 )
-def test_endless_templates_are_stopped(source: str) -> None:
-    with pytest.raises(TokenizerError, match="does not come to an end"):
+def test_endless_recursion_is_stopped(source: str) -> None:
+    with pytest.raises(TokenizerError, match="calls itself more than 100 times"):
         render(source)
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        "{% for a in range(9999) %}{% for b in range(50) %}" + "x" * 100 + "{% endfor %}{% endfor %}",
+        "{% for a in range(9999) %}" + "x" * 100000 + "{% endfor %}",
+        "{% for a in range(9999) %}{% set t %}" + "x" * 100000 + "{% endset %}{% endfor %}",
+        "{% macro f() %}" + "x" * 100000 + "{% endmacro %}{% for a in range(9999) %}{% set t = f() %}{% endfor %}",
         "{{ 'a' * 10**9 }}",
         "{{ 10**9 * [1] }}",
         "{{ 'a'.ljust(1000000000) }}",
+        "{{ 'a'.zfill(1000000000) }}",
         "{{ 'a' | center(1000000000) }}",
+        "{{ '\t'.expandtabs(1000000000) }}",
+        "{{ '\t'.expandtabs(tabsize=1000000000) }}",
+        "{{ '%1000000000s' % 1 }}",
+        "{{ '%.1000000000f' % 1 }}",
+        "{{ '%(a)1000000000s' % {'a': 1} }}",
+        "{{ '%1000000000s' | format(1) }}",
+        "{{ '%1000000000d' is odd }}",
+        "{{ '%1000000000s' is divisibleby(1) }}",
+        "{{ ['%1000000000d'] | select('even') | list }}",
+        "{{ '{:1000000000}'.format(1) }}",
+        "{{ '{:{}}'.format(1, 1000000000) }}",
+        "{{ '{a:1000000000}'.format_map({'a': 1}) }}",
+        "{{ ('{:1000000000}' | safe).format(1) }}",
+        "{{ '%s' * 10000 % (('a' * 10000,) * 10000) }}",
+        "{{ [1] | tojson(indent=1000000000) }}",
+        "{{ range(1000) | list | tojson(separators=('a' * 1000000, ':')) }}",
+        "{% set s = 'a' * 100000 %}{{ s.replace('a', s) }}",
+        "{% set s = 'a' * 100000 %}{{ s | replace('', s) }}",
+        "{% set s = 'a' * 100000 %}{{ s.join(range(10000) | map('string')) }}",
+        "{% set s = 'a' * 100000 %}{{ range(10000) | join(s) }}",
+        "{{ ('\n' * 1000) | indent(10000000) }}",
+        "{{ [1] | batch(1000000000, 1) }}",
+        "{% set s = '<' * 1000000 %}{% for a in range(9999) %}{% set x = s | e %}{% endfor %}",
+        "{% set s = '<' * 1000000 %}{% for a in range(9999) %}{% set x = s + ('' | safe) %}{% endfor %}",
+        "{% set s = '<' * 1000000 %}{% for a in range(9999) %}{% set x = s[1:] %}{% endfor %}",
+        "{% set l = range(90000) | list %}{% for a in range(9999) %}{% set x = l[1:] %}{% endfor %}",
+        "{% set l = range(90000) | list %}{% for a in range(9999) %}{% set x = cycler(*l) %}{% endfor %}",
+        "{% for a in ('x' * 10000000) | list %}{% endfor %}",
+        "{% set n = namespace(l=[]) %}{% for a in range(9999) %}{% set n.l = n.l + ['a' * 1000000] %}{% endfor %}",
         "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
         "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}",
         "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = [n.s, n.s] | join %}{% endfor %}",
     ],
 )
-def test_endless_texts_are_stopped(source: str) -> None:
-    with pytest.raises(TokenizerError, match="a text of more than"):
+def test_endless_texts_are_stopped(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(template_budget, "CHARACTERS", 1 << 23)
+    with pytest.raises(TokenizerError, match="makes more than"):
         render(source)
 
 
-def test_huge_powers_are_refused() -> None:
-    with pytest.raises(TokenizerError, match="a power of 1000000000"):
-        render("{% set x = 1000000000 %}{{ 10 ** x }}")
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("{% set x = 1000000000 %}{{ 10 ** x }}", "a power of more than 2048 bits"),
+        (
+            "{% set n = namespace(x=3) %}{% for i in range(99) %}{% set n.x = n.x * n.x %}{% endfor %}",
+            "a number of more",
+        ),
+        ("{{ 5 | round(-1000000000) }}", "rounds to -1000000000 digits"),
+        ("{{ ('f' * 1000000) | int(base=16) }}", "a number of 1000000 characters"),
+        ("{{ '%*s' % (1000000000, 1) }}", "a width of its own choice"),
+        ("{{ '%.*f' % (1000000000, 1) }}", "a width of its own choice"),
+        ("{{ strftime_now('%Y' * 1000) }}", "a date with 2000 characters"),
+    ],
+)
+def test_huge_numbers_are_refused(source: str, says: str) -> None:
+    with pytest.raises(TokenizerError, match=says):
+        render(source)
+
+
+def test_numbers_of_one_hash_do_not_slow_sets_down() -> None:
+    source = "{% set n = namespace(l=[]) %}{% for i in range(500) %}{% set n.l = n.l + [i * 2305843009213693951] %}"
+    source += "{% endfor %}{{ (n.l + [1, 1.0, true, 2**61, 2.0**61, 'a', 'a']) | unique | list | length }}"
+    assert render(source) == "503"
+
+
+def test_nothing_is_computed_while_a_template_is_compiled() -> None:
+    ChatTemplate("{{ '%1000000000s' % 1 }}{{ 'a'.ljust(1000000000) }}{{ 'a' * 1000000000 }}{{ 10 ** 10 ** 10 }}")
+    ChatTemplate("{{ 'a' | center(1000000000) }}{% set x = '%.1000000000f' | format(1) %}{{ 1 / 0 }}")
+
+
+def test_iterators_can_be_used_once_as_generators() -> None:
+    assert render("{% set m = messages | map('upper') %}{{ m | list | length }}{{ m | list | length }}") == "20"
+    assert render("{% if messages | selectattr('x') %}yes{% endif %}") == "yes"
+
+
+def test_a_long_conversation_fits_into_the_budget() -> None:
+    chat = [{"role": "user", "content": f" {'word ' * 200}{i} "} for i in range(1000)]
+    source = "{% set n = namespace(seen=[]) %}{% for m in messages %}{% set text = m['content'] | trim %}"
+    source += "{% if '</think>' in text %}{% set text = text.split('</think>')[-1].lstrip('\\n') %}{% endif %}"
+    source += "{% set n.seen = n.seen + [text] %}{{ '<|' + m.role + '|>' + text + '<|end|>' }}{% endfor %}"
+    expected = "".join(f"<|user|>{m['content'].strip()}<|end|>" for m in chat)
+    assert len(expected) > 1_000_000
+    assert ChatTemplate(source).render(chat) == expected
 
 
 def test_every_rendering_has_a_budget_of_its_own() -> None:
@@ -122,8 +295,11 @@ def test_every_rendering_has_a_budget_of_its_own() -> None:
 def test_messages_are_plain_data() -> None:
     with pytest.raises(ArgumentTypeError, match="message 1 is 'hello'"):
         ChatTemplate("").render([CHAT[0], "hello"])  # type: ignore[list-item]
-    with pytest.raises(ArgumentTypeError, match="plain data only"):
-        render("{{ thing }}", thing=object())
+    endless: list[Any] = []
+    endless.append(endless)
+    for thing in (object(), endless):
+        with pytest.raises(ArgumentTypeError, match="plain data only"):
+            render("{{ thing }}", thing=thing)
 
 
 def test_choice_of_templates() -> None:

@@ -1,19 +1,21 @@
 """Chat templates: Jinja programs that come with a model, and write a conversation as the model was trained to read it.
 
-They are as trustworthy as any file: they run in Jinja's sandbox, see nothing but plain data, and are stopped when they
-go on for too long or write too much.
+They are as trustworthy as any file: they run in a sandbox, see nothing but plain data, and are stopped when they go on
+for too long or make too much text; `template_sandbox` says how.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tallow.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TokenizerError
-from tallow.text.template_sandbox import Budget, Refusal, compiled
+from tallow.text.template_budget import Budget, Refusal
 
-MAX_SOURCE = 1 << 20  # characters; the longest in use have some 20,000
+MAX_SOURCE = 1 << 17  # characters; the longest in use have some 20,000
+MAX_MESSAGE = 1000  # characters of an error that a template raises
 
 Message = Mapping[str, Any]
 """What somebody says: "role" ("system", "user", "assistant", ...), "content", and whatever else a template knows."""
@@ -40,16 +42,21 @@ class ChatTemplate:
         self.name = name
         self._tokens = dict(tokens or {})
         self._budget = Budget()
+        self._lock = threading.Lock()  # threads of a server share a template, and a budget is for one rendering
         try:
             import jinja2  # optional: the extra `text`
         except ImportError as error:
             raise MissingPackageError("jinja2", name, "text") from error
+        from tallow.text.template_sandbox import Sandbox  # needs jinja2
+
         try:
-            self._template = compiled(source, self._budget)
+            self._template = Sandbox(self._budget).compiled(source)
         except jinja2.TemplateSyntaxError as error:
-            raise TokenizerError(f"{name}, line {error.lineno}: {error.message}") from error
+            raise TokenizerError(f"{name}, line {error.lineno}: {error.message}"[:MAX_MESSAGE]) from error
         except (RecursionError, MemoryError) as error:
             raise TokenizerError(f"{name} nests too deeply") from error
+        except Exception as error:  # Jinja and Python raise whatever they like for a program that is none
+            raise TokenizerError(f"{name} is no template: {_said(error)}") from error
 
     def render(
         self,
@@ -71,32 +78,37 @@ class ChatTemplate:
         Raises:  ArgumentError when the template refuses the messages; ArgumentTypeError for what is not plain data;
                  TokenizerError when the template fails, or does not come to an end
         """
-        import jinja2
-
         for i, message in enumerate(messages):
             if not isinstance(message, Mapping):
                 raise ArgumentTypeError(f'message {i} is {message!r}; a message is {{"role": ..., "content": ...}}')
         data = {"messages": list(map(dict, messages)), "tools": tools, "documents": documents, **variables}
         try:
-            data = json.loads(json.dumps(data))  # the methods of other objects are no template's business
-        except TypeError as error:
+            written = json.dumps(data)  # the methods of other objects are no template's business
+        except (TypeError, ValueError, RecursionError) as error:
             raise ArgumentTypeError(f"{self.name} reads plain data only: {error}") from error
-        self._budget.begin()
-        parts, size = [], 0
+        with self._lock:
+            self._budget.begin(len(written))
+            return self._rendered({**json.loads(written), "add_generation_prompt": add_generation_prompt})
+
+    def _rendered(self, data: dict[str, Any]) -> str:
+        parts = []
         try:
-            for part in self._template.generate(**self._tokens, **data, add_generation_prompt=add_generation_prompt):
-                size += len(part)
-                self._budget.check_size(size)
+            for part in self._template.generate({**self._tokens, **data}):
+                self._budget.make(len(part))
                 parts.append(part)
         except TokenizerError:
             raise
         except Refusal as error:
-            raise ArgumentError(f"{self.name} refuses the messages: {error}") from error
-        except (jinja2.TemplateError, LookupError, TypeError, ValueError, ArithmeticError) as error:
-            raise TokenizerError(f"{self.name} fails: {type(error).__name__}: {error}") from error
+            raise ArgumentError(f"{self.name} refuses the messages: {error!s:.{MAX_MESSAGE}}") from error
         except (RecursionError, MemoryError) as error:
             raise TokenizerError(f"{self.name} does not come to an end") from error
+        except Exception as error:  # a template is a program: it may raise whatever Python has
+            raise TokenizerError(f"{self.name} fails: {_said(error)}") from error
         return "".join(parts)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:MAX_MESSAGE]
 
 
 def choose_template(entry: Any, *, name: str | None = None, tools: bool = False) -> str | None:

@@ -346,6 +346,133 @@ def test_pickles_made_to_exhaust_memory_or_time_are_refused() -> None:
                 load(pickled)
 
 
+def remembered(values: list[bytes]) -> bytes:
+    """Make these values, and remember them from 100 on; what is left on the stack is dropped."""
+    return b"".join(made + b"q" + bytes([100 + i]) + b"0" for i, made in enumerate(values))
+
+
+def again(index: int) -> bytes:
+    return b"h" + bytes([100 + index])
+
+
+def string(text: bytes) -> bytes:
+    return b"X" + struct.pack("<I", len(text)) + text
+
+
+def pairs(keys: list[Any]) -> bytes:
+    return b"(" + b"".join(plain(key) + b"N" for key in keys)
+
+
+SAME_HASH = 2**61 - 1
+BYTES = "torch.UntypedStorage"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [i * SAME_HASH for i in range(200)],
+        [complex(-1000003.0 * i, i) for i in range(200)],
+        [(complex(-1000003.0 * i, i),) for i in range(200)],
+    ],
+    ids=["integers", "complex numbers", "tuples"],
+)
+def test_keys_of_one_hash_are_refused(keys: list[Any]) -> None:
+    listed = b"](" + b"".join(map(plain, keys)) + b"e"
+    in_pairs = b"](" + b"".join(plain(key) + b"N\x86" for key in keys) + b"e"
+    for pickled in (
+        b"}" + pairs(keys) + b"u",
+        b"}" + b"".join(plain(key) + b"Ns" for key in keys),
+        b"\x8f(" + b"".join(map(plain, keys)) + b"\x90",
+        name("builtins.set") + listed + b"\x85R",
+        name("collections.OrderedDict") + in_pairs + b"\x85R",
+        name("collections.OrderedDict") + b")R" + pairs(keys) + b"u",
+    ):
+        with pytest.raises(CheckpointError, match=r"more than 64 keys of one hash|beyond int64 as a key"):
+            load(pickled)
+
+
+def test_numbers_that_could_share_the_places_of_a_table_are_refused() -> None:
+    keys = b"(" + b"".join(b"J" + struct.pack("<i", i << 12) + b"N" for i in range(33_000)) + b"u"
+    with pytest.raises(CheckpointError, match="32768 numbers that do not count upwards"):
+        load(b"}" + keys)
+
+
+def test_numbers_as_keys_come_back_in_any_order() -> None:
+    for keys in (range(40_000), range(5000, 0, -1), range(0, 10**18, 10**14), [-1, -2, 2**63 - 1, -(2**63), 0.5]):
+        value = dict.fromkeys(keys, "x")
+        assert pytorch.load(archive(pickle.dumps(value, 2))) == value
+
+
+def test_keys_that_cannot_be_read_are_not_saved(tmp_path: Path) -> None:
+    for value in ({2**63: 1}, {complex(-1000003.0 * i, i) for i in range(100)}):
+        with pytest.raises(ArgumentError, match="cannot save"):
+            tl.save(value, tmp_path / "keys.pt")
+
+
+def test_long_strings_are_not_compared_again_and_again() -> None:
+    long = string(b"a" * 10**6)
+    two = remembered([long, long])
+    sets = two + b"}" + again(0) + b"Ns" + (again(1) + b"Ns") * 200_000
+    tuples = two + b"}" + again(0) + b"\x85Ns" + (again(1) + b"\x85Ns") * 200_000
+    for pickled in (sets, tuples):
+        with pytest.raises(CheckpointError, match="copies the same values over and over"):
+            load(pickled)
+    keys = remembered([string(b"a" * 10**6)]) + b"](" + again(0) * 100_000 + b"e"
+    head = b"".join(pickle.dumps(x, 2) for x in (pytorch.LEGACY_MAGIC, 1001, {"little_endian": True}))
+    with pytest.raises(CheckpointError, match="lists other storages"):
+        pytorch.load(head + b"\x80\x02N." + b"\x80\x02" + keys + b".")
+
+
+REBUILD_V3 = name("torch._utils._rebuild_tensor_v3")
+
+
+def arguments_v3(of: bytes, dtype: str = "torch.uint32") -> bytes:
+    return b"(" + of + b"".join(map(plain, (0, (1,), (1,), False, None))) + name(dtype) + b"t"
+
+
+def test_storages_are_converted_once() -> None:
+    content = np.arange(7, 250_007, dtype=np.uint32).tobytes()
+    for shift in range(4):  # in three of them the storage is not aligned for its elements, so that converting copies it
+        pickled = string(b"x" * shift) + b"0" + remembered([arguments_v3(storage(BYTES, count=10**6))])
+        with at_most(20 * MIB):
+            made = load(pickled + b"(" + (REBUILD_V3 + again(0) + b"R") * 300 + b"t", {"0": content})
+        assert [m.tolist() for m in made[::100]] == [[7], [7], [7]]
+
+
+def test_parts_of_storages_that_are_not_aligned_are_paid_for() -> None:
+    views = b""
+    for start in range(1, 400, 2):
+        place = b"(" + string(b"v") + plain(start) + plain(10**6) + b"t"
+        views += REBUILD_V3 + arguments_v3(storage(BYTES, count=2 * 10**6)[:-2] + place + b"tQ") + b"R"
+    with at_most(20 * MIB), pytest.raises(CheckpointError, match="copies the same values over and over"):
+        load(b"(" + views + b"t", {"0": bytes(2 * 10**6)})
+
+
+def test_parts_of_legacy_storages_are_not_copied_before_they_are_filled() -> None:
+    place = b"(" + string(b"v") + plain(1) + plain(8) + b"t"
+    pickled = b"\x80\x02" + REBUILD_V3 + arguments_v3(storage(BYTES, count=12)[:-2] + place + b"tQ") + b"R."
+    head = b"".join(pickle.dumps(x, 2) for x in (pytorch.LEGACY_MAGIC, 1001, {"little_endian": True}))
+    file = head + pickled + pickle.dumps(["0"], 2) + struct.pack("<q", 12) + bytes(12)
+    with pytest.raises(CheckpointError, match="a part of a storage that is not aligned"):
+        pytorch.load(file)
+
+
+def test_states_are_paid_for_however_deep_they_lie() -> None:
+    state = b"}(" + b"".join(string(b"k%d" % i) + b"N" for i in range(5_000)) + b"u"
+    inner = b"(" + tensor(0, (1,), (1,)) + plain(False) + b"N" + again(0) + b"t"
+    call = b"(" + name("torch._utils._rebuild_parameter_with_state") + name("torch.Tensor") + again(1) + b"}t"
+    pickled = (
+        remembered([state, inner, call]) + b"(" + (name("torch._tensor._rebuild_from_type_v2") + again(2) + b"R") * 1000
+    )
+    with at_most(100 * MIB), pytest.raises(CheckpointError, match="copies the same values over and over"):
+        load(pickled + b"t")
+
+
+def test_booleans_over_bytes_are_refused() -> None:
+    with pytest.raises(CheckpointError, match="of bool over bytes"):
+        load(REBUILD_V3 + arguments_v3(storage(BYTES, count=24), "torch.bool") + b"R")
+
+
 @pytest.mark.parametrize(
     ("file", "says"),
     [

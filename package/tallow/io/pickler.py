@@ -16,8 +16,9 @@ import numpy as np
 
 from tallow import devices
 from tallow.dtypes import Dtype
-from tallow.errors import ArgumentError, ArgumentTypeError
-from tallow.io.unpickler import MAX_INTEGER_BYTES, is_key
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
+from tallow.io.pickle_budget import Crowd, is_key
+from tallow.io.unpickler import MAX_INTEGER_BYTES
 from tallow.size import Size
 from tallow.tensor import Tensor
 
@@ -196,12 +197,8 @@ class Pickler:
 
     def _write_pairs(self, value: dict[Any, Any]) -> None:
         self._out += b"("
+        _check_keys(value)
         for key, item in value.items():
-            if not is_key(key):
-                raise ArgumentTypeError(
-                    f"cannot save a dict with a {type(key).__name__} as a key",
-                    mend="use strings, numbers or short tuples",
-                )
             self._write(key)
             self._write(item)
         self._out += b"u"
@@ -219,8 +216,23 @@ class Pickler:
         self._remember(value)
 
     def _set(self, value: set[Any]) -> None:
+        _check_keys(value)
         self._write(Call((Global(("__builtin__", "set")), list(value))))
         self._remember(value)
+
+
+def _check_keys(keys: Iterable[Any]) -> None:
+    """Refuse what the reader would refuse."""
+    crowd = Crowd()
+    for key in keys:
+        if not is_key(key):
+            raise ArgumentTypeError(
+                f"cannot save a {type(key).__name__} as a key", mend="use strings, numbers or short tuples"
+            )
+        try:
+            crowd.admit(key)
+        except CheckpointError as error:
+            raise ArgumentError(f"cannot save {error}") from error
 
 
 def _unwritable(value: Any) -> ArgumentTypeError:

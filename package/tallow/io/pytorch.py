@@ -25,6 +25,7 @@ from tallow import devices
 from tallow.errors import CheckpointError
 from tallow.io.elements import as_elements
 from tallow.io.location import MapLocation, relocate
+from tallow.io.pickle_budget import Budget
 from tallow.io.pytorch_names import NAMES, StorageType, is_count, set_state
 from tallow.io.source import Bytes, Source, open_source
 from tallow.io.unpickler import Unpickler
@@ -85,12 +86,15 @@ def load_archive(archive: ZipArchive, map_location: MapLocation = None) -> Any:
             raise CheckpointError(f"entry {where!r:.200} has {archive.size(where)} bytes for {count} of {kind.dtype}")
         return as_elements(archive.read(where), kind.dtype, f"storage {key!r:.200}")
 
-    storages = _Storages(elements, map_location)
-    return _unpickler(archive.read(entry), f"{archive.name}: {entry}", storages).load()
+    budget = Budget()
+    storages = _Storages(elements, map_location, budget)
+    return _unpickler(archive.read(entry), f"{archive.name}: {entry}", storages, budget=budget).load()
 
 
-def _unpickler(data: Bytes, name: str, storage: Callable[[Any], Tensor], position: int = 0) -> Unpickler:
-    return Unpickler(data.data, name, NAMES, storage, set_state, position)
+def _unpickler(
+    data: Bytes, name: str, storage: Callable[[Any], Tensor], position: int = 0, budget: Budget | None = None
+) -> Unpickler:
+    return Unpickler(data.data, name, NAMES, storage, set_state, position, budget=budget)
 
 
 def _no_storage(identity: Any) -> Tensor:
@@ -102,11 +106,16 @@ class _Storages:
 
     Args:
         elements: the array of a storage of a class, a key and a number of elements.
+        budget: of the pickle that names them, which each of them adds to.
     """
 
     def __init__(
-        self, elements: Callable[[StorageType, str, int], np.ndarray[Any, Any]], map_location: MapLocation
+        self,
+        elements: Callable[[StorageType, str, int], np.ndarray[Any, Any]],
+        map_location: MapLocation,
+        budget: Budget,
     ) -> None:
+        self._budget = budget
         self._elements = elements
         self._map_location = map_location
         self.made: dict[str, tuple[StorageType, Tensor]] = {}
@@ -118,8 +127,10 @@ class _Storages:
         _, kind, key, saved, count = identity[:5]
         if not (type(kind) is StorageType and type(key) is str and type(saved) is str and is_count(count)):
             raise CheckpointError("a storage without class, key, device or length")
+        self._budget.pay_keys((key,))
         if key not in self.made:
             array = self._elements(kind, key, count)
+            self._budget.earn(array.nbytes)
             self.made[key] = kind, relocate(wrap(array), saved, self._map_location)
         known, storage = self.made[key]
         if known != kind or storage.array.size != count:
@@ -153,13 +164,16 @@ def _load_legacy(data: Bytes, name: str, map_location: MapLocation) -> Any:
             )
         return np.empty(count, kind.dtype.storage)
 
-    storages = _Storages(unfilled, map_location)
+    budget = Budget(may_copy=False)
+    storages = _Storages(unfilled, map_location, budget)
     position = _check_legacy_header(data, name)
-    unpickler = _unpickler(data, f"{name}: the object", storages, position)
+    unpickler = _unpickler(data, f"{name}: the object", storages, position, budget)
     made = unpickler.load()
     unpickler = _unpickler(data, f"{name}: the list of storages", _no_storage, unpickler.position)
     keys = unpickler.load()
-    if type(keys) is not list or not all(type(key) is str for key in keys) or sorted(keys) != sorted(storages.made):
+    holds = type(keys) is list and len(keys) == len(storages.made) and all(type(key) is str for key in keys)
+    # As sets: sorting would compare long keys that are the same again and again.
+    if not holds or set(keys) != storages.made.keys():
         raise CheckpointError(f"{name}: it lists other storages than its object has")
     _fill(storages, keys, data[unpickler.position :], name)
     return made

@@ -1,7 +1,8 @@
 """What the names in a PyTorch checkpoint stand for here: the closed list that `unpickler` works from.
 
 A storage is a flat tensor, made once for each key; the tensors over it are views, so that what shared memory when it
-was saved shares memory again. Every function checks whatever it is given, since the caller is the file.
+was saved shares memory again. Every function checks whatever it is given, since the caller is the file, and pays for
+what it does with arguments of any length; `pickle_budget` says why.
 
 Source:  https://github.com/pytorch/pytorch/blob/v2.6.0/torch/_utils.py, `_rebuild_*`; torch/_weights_only_unpickler.py
 """
@@ -19,7 +20,8 @@ from tallow import devices, dtypes
 from tallow.dtypes import Array, Dtype
 from tallow.errors import CheckpointError
 from tallow.io.elements import as_elements
-from tallow.io.unpickler import Function, is_key
+from tallow.io.pickle_budget import ELEMENT, Budget, Crowd
+from tallow.io.unpickler import Function
 from tallow.nn.parameter import Parameter
 from tallow.size import Size
 from tallow.tensor import Tensor, wrap
@@ -73,67 +75,77 @@ def _require(holds: bool, what: str) -> None:
 # ------------------------------------------------------------------------------------------------------ plain values
 
 
-def _ordered_dict(pairs: Any = ()) -> OrderedDict[Any, Any]:
+def _ordered_dict(budget: Budget, pairs: Any = ()) -> OrderedDict[Any, Any]:
     _require(type(pairs) in (list, tuple), "an OrderedDict of no list")
-    made = OrderedDict()
+    budget.pay(ELEMENT * len(pairs))
+    made, crowd = OrderedDict(), Crowd()
     for pair in pairs:  # as Python 2 wrote them
-        _require(type(pair) in (list, tuple) and len(pair) == 2 and is_key(pair[0]), "an OrderedDict of no pairs")
+        _require(type(pair) in (list, tuple) and len(pair) == 2, "an OrderedDict of no pairs")
+        budget.pay_keys((crowd.admit(pair[0]),))
         made[pair[0]] = pair[1]
     return made
 
 
-def _counter(counts: Any = None) -> Counter[Any]:
+def _counter(budget: Budget, counts: Any = None) -> Counter[Any]:
     _require(counts is None or type(counts) is dict, "a Counter of no dict")
+    budget.pay(ELEMENT * len(counts or ()))
     made: Counter[Any] = Counter()
     dict.update(made, counts or {})  # Counter's own would compare the counts, which may be anything
     return made
 
 
-def _set(items: Any) -> set[Any]:
-    _require(type(items) is list and all(map(is_key, items)), "a set of more than strings and numbers")
+def _set(budget: Budget, items: Any) -> set[Any]:
+    _require(type(items) is list, "a set of no list")
+    budget.pay(ELEMENT * len(items))
+    crowd = Crowd()
+    budget.pay_keys(map(crowd.admit, items))
     return set(items)
 
 
-def _complex(real: Any, imaginary: Any) -> complex:
+def _complex(budget: Budget, real: Any, imaginary: Any) -> complex:
     _require(type(real) is float and type(imaginary) is float, "a complex number of no floats")
     return complex(real, imaginary)
 
 
-def _encode(text: Any, encoding: Any) -> bytes:
+def _encode(budget: Budget, text: Any, encoding: Any) -> bytes:
     """How protocol 2 spells bytes."""
-    _require(type(text) is str and encoding in _LATIN_1, "bytes in an encoding other than latin-1")
+    holds = type(text) is str and type(encoding) is str and len(encoding) < 8 and encoding in _LATIN_1
+    _require(holds, "bytes in an encoding other than latin-1")
+    budget.pay(len(text))
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
         raise CheckpointError("bytes that are not latin-1") from None
 
 
-def _bytearray(content: Any = b"", encoding: Any = None) -> bytearray:
+def _bytearray(budget: Budget, content: Any = b"", encoding: Any = None) -> bytearray:
     if encoding is not None:
-        content = _encode(content, encoding)
+        content = _encode(budget, content, encoding)
     _require(type(content) is bytes, "a bytearray of no bytes")
+    budget.pay(len(content))
     return bytearray(content)
 
 
-def _size(lengths: Any) -> Size:
+def _size(budget: Budget, lengths: Any) -> Size:
+    budget.pay(ELEMENT * len(lengths) if type(lengths) is tuple else 0)
     _require(type(lengths) is tuple and all(type(n) is int for n in lengths), "a torch.Size of no integers")
     return Size(lengths)
 
 
-def _device(kind: Any, index: Any = None) -> devices.device:
+def _device(budget: Budget, kind: Any, index: Any = None) -> devices.device:
     holds = type(kind) is str and re.fullmatch(r"[a-z_]{1,32}(:\d{1,4})?", kind) is not None
     _require(holds and (index is None or (is_count(index) and ":" not in kind)), "a torch.device of no name")
     return devices.device(kind, index)
 
 
-def _no_instance(*arguments: Any) -> Any:
+def _no_instance(budget: Budget, *arguments: Any) -> Any:
     raise CheckpointError("a tensor class called as PyTorch does not save it")
 
 
 # ----------------------------------------------------------------------------------------------------------- tensors
 
 
-def _tensor(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
+def _tensor(budget: Budget, storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
     """Elements of a storage, `stride` elements apart; a view of it."""
     _require(isinstance(storage, Tensor) and storage.ndim == 1, "a tensor without a storage")
     _require(is_count(offset), "a tensor whose storage offset is no natural number")
@@ -170,13 +182,21 @@ def _is_row_major(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
 
 
 def _tensor_v2(
-    storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, metadata: Any = None
+    budget: Budget,
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    hooks: Any,
+    metadata: Any = None,
 ) -> Tensor:
-    made = _tensor(storage, offset, size, stride)
+    made = _tensor(budget, storage, offset, size, stride)
     return made.requires_grad_() if _may_require_grad(made, requires_grad) else made
 
 
 def _tensor_v3(
+    budget: Budget,
     storage: Any,
     offset: Any,
     size: Any,
@@ -186,12 +206,25 @@ def _tensor_v3(
     dtype: Any,
     metadata: Any = None,
 ) -> Tensor:
-    _require(isinstance(dtype, Dtype), "a tensor without a dtype")
+    # A bool has a class of storages of its own, where its bytes are checked.
+    _require(isinstance(dtype, Dtype) and dtype.category != 0, "a tensor without a dtype, or of bool over bytes")
     _require(isinstance(storage, Tensor) and storage.dtype is dtypes.uint8, "a tensor over a storage of other elements")
     array = storage.array
     _require(array.ndim == 1 and array.size % dtype.itemsize == 0, f"a storage of {array.size} bytes for {dtype}")
-    elements = as_elements(array, dtype, "a storage") if type(array) is np.ndarray else array.view(dtype.storage)
-    return _tensor_v2(wrap(elements), offset, size, stride, requires_grad, hooks)
+    return _tensor_v2(budget, wrap(_converted(budget, array, dtype)), offset, size, stride, requires_grad, hooks)
+
+
+def _converted(budget: Budget, array: Array, dtype: Dtype) -> Array:
+    """Bytes as elements of a dtype, which are made once."""
+    if type(array) is not np.ndarray:
+        return array.view(dtype.storage)
+    place = (array.ctypes.data, array.size, dtype)
+    if place not in budget.converted:
+        aligned = array.ctypes.data % dtype.itemsize == 0
+        _require(aligned or budget.may_copy, "a part of a storage that is not aligned for its elements")
+        budget.pay(0 if aligned else array.size)
+        budget.converted[place] = as_elements(array, dtype, "a storage")
+    return budget.converted[place]
 
 
 def _may_require_grad(made: Tensor, requires_grad: Any) -> bool:
@@ -200,26 +233,27 @@ def _may_require_grad(made: Tensor, requires_grad: Any) -> bool:
     return requires_grad
 
 
-def _parameter(data: Any, requires_grad: Any, hooks: Any) -> Parameter:
+def _parameter(budget: Budget, data: Any, requires_grad: Any, hooks: Any) -> Parameter:
     _require(isinstance(data, Tensor), "a Parameter of no tensor")
     return Parameter(data, _may_require_grad(data, requires_grad))
 
 
-def _parameter_with_state(data: Any, requires_grad: Any, hooks: Any, state: Any) -> Tensor:
-    return _with_attributes(_parameter(data, requires_grad, hooks), state)
+def _parameter_with_state(budget: Budget, data: Any, requires_grad: Any, hooks: Any, state: Any) -> Tensor:
+    return _with_attributes(budget, _parameter(budget, data, requires_grad, hooks), state)
 
 
-def _from_type(function: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
+def _from_type(budget: Budget, function: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
     """A tensor on which somebody has set attributes."""
     _require(
         isinstance(function, Function) and function.name.startswith("torch._utils."), "a tensor made by no function"
     )
-    made = function(arguments)
+    made = function(budget, arguments)
     _require(isinstance(kind, Function) and kind.make is _no_instance, "a tensor of no class")
-    return _with_attributes(made, state)
+    return _with_attributes(budget, made, state)
 
 
-def _with_attributes(made: Tensor, state: Any) -> Tensor:
+def _with_attributes(budget: Budget, made: Tensor, state: Any) -> Tensor:
+    budget.pay(ELEMENT * len(state) if type(state) is dict else 0)
     _require(type(state) is dict and all(type(name) is str for name in state), "a tensor with a state that is no dict")
     made.__dict__.update((k, v) for k, v in state.items() if k != "array" and not hasattr(type(made), k))
     return made
@@ -228,8 +262,8 @@ def _with_attributes(made: Tensor, state: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- NumPy
 
 
-def _numpy_dtype(name: Any, align: Any = False, copy: Any = False) -> np.dtype[Any]:
-    match = _NUMPY_DTYPE.fullmatch(name) if type(name) is str else None
+def _numpy_dtype(budget: Budget, name: Any, align: Any = False, copy: Any = False) -> np.dtype[Any]:
+    match = _NUMPY_DTYPE.fullmatch(name) if type(name) is str and len(name) < 8 else None
     _require(match is not None, "a NumPy dtype other than of plain little-endian numbers")
     try:
         return np.dtype(f"<{match[1]}" if match else "")
@@ -242,44 +276,47 @@ def _set_numpy_dtype(state: Any) -> None:
     _require(holds, "a NumPy dtype that is big-endian or has parts")
 
 
-def _numpy_bytes(dtype: Any, content: Any, count: int) -> bytes:
+def _numpy_bytes(budget: Budget, dtype: Any, content: Any, count: int) -> bytes:
     """`content`, which is that of `count` elements."""
     _require(isinstance(dtype, np.dtype) and type(content) in (bytes, str), "NumPy's numbers without dtype or content")
-    raw = _encode(content, "latin1") if type(content) is str else content  # Python 2 had strings for bytes
+    raw = _encode(budget, content, "latin1") if type(content) is str else content  # Python 2 had strings for bytes
+    budget.pay(len(raw))  # for the copy that is made of it
     _require(len(raw) == count * dtype.itemsize, f"{len(raw)} bytes for {count} elements of {dtype}")
-    _require(dtype.kind != "b" or max(raw, default=0) <= 1, "booleans other than 0 and 1")
+    _require(dtype.kind != "b" or np.frombuffer(raw, np.uint8).max(initial=0) <= 1, "booleans other than 0 and 1")
     return raw
 
 
-def _numpy_scalar(dtype: Any, content: Any) -> Any:
-    return np.frombuffer(_numpy_bytes(dtype, content, 1), dtype)[0]
+def _numpy_scalar(budget: Budget, dtype: Any, content: Any) -> Any:
+    return np.frombuffer(_numpy_bytes(budget, dtype, content, 1), dtype)[0]
 
 
-def _numpy_array(kind: Any, shape: Any, code: Any) -> np.ndarray[Any, Any]:
+def _numpy_array(budget: Budget, kind: Any, shape: Any, code: Any) -> np.ndarray[Any, Any]:
     _require(kind is ArrayType, "a NumPy array of another class")
     return np.empty(0, np.int8)  # the state that follows says what it is
 
 
-def _set_numpy_array(array: np.ndarray[Any, Any], state: Any) -> None:
+def _set_numpy_array(budget: Budget, array: np.ndarray[Any, Any], state: Any) -> None:
     _require(array.size == 0 and type(state) is tuple and len(state) == 5, "a NumPy array without content")
     version, shape, dtype, fortran, content = state
     _require(version == 1 and type(fortran) is bool, "a NumPy array of an unknown version")
-    raw = _numpy_content(dtype, content, shape)
+    raw = _numpy_content(budget, dtype, content, shape)
     array.__setstate__((1, shape, dtype, fortran, raw))
 
 
-def _numpy_from_buffer(content: Any, dtype: Any, shape: Any, order: Any) -> np.ndarray[Any, Any]:
+def _numpy_from_buffer(budget: Budget, content: Any, dtype: Any, shape: Any, order: Any) -> np.ndarray[Any, Any]:
     """How protocol 5 spells an array."""
-    content = bytes(content) if type(content) is bytearray else content
-    raw = _numpy_content(dtype, content, shape)
+    if type(content) is bytearray:
+        budget.pay(len(content))
+        content = bytes(content)
+    raw = _numpy_content(budget, dtype, content, shape)
     _require(type(order) is str and order in ("C", "F"), "a NumPy array in no order")
     return np.frombuffer(bytearray(raw), dtype).reshape(shape, order=order)
 
 
-def _numpy_content(dtype: Any, content: Any, shape: Any) -> bytes:
+def _numpy_content(budget: Budget, dtype: Any, content: Any, shape: Any) -> bytes:
     holds = type(shape) is tuple and len(shape) <= MAX_DIMENSIONS and all(map(is_count, shape))
     _require(holds, "a NumPy array without a shape")
-    raw = _numpy_bytes(dtype, content, prod(shape))
+    raw = _numpy_bytes(budget, dtype, content, prod(shape))
     _require(prod(max(n, 1) for n in shape) * dtype.itemsize <= MAX_BYTES, "an array that no memory can hold")
     return raw
 
@@ -287,15 +324,16 @@ def _numpy_content(dtype: Any, content: Any, shape: Any) -> bytes:
 # --------------------------------------------------------------------------------------------------------- the table
 
 
-def set_state(target: Any, state: Any) -> None:
+def set_state(budget: Budget, target: Any, state: Any) -> None:
     """What BUILD does in the pickles that are read: attributes of a state_dict, and NumPy's dtypes and arrays."""
     if type(target) is OrderedDict:
+        budget.pay(ELEMENT * len(state) if type(state) is dict else 0)
         _require(type(state) is dict and all(type(name) is str for name in state), "attributes that are no dict")
         target.__dict__.update((name, value) for name, value in state.items() if not hasattr(OrderedDict, name))
     elif isinstance(target, np.dtype):
         _set_numpy_dtype(state)
     elif isinstance(target, np.ndarray):
-        _set_numpy_array(target, state)
+        _set_numpy_array(budget, target, state)
     else:
         raise CheckpointError(f"a state for a {type(target).__name__}")
 

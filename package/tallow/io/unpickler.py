@@ -2,37 +2,31 @@
 
 A pickle is a program for a small stack machine, and Python's own machine imports and calls whatever the program names.
 This one knows a closed list of names, calls only the functions that stand for them, and makes only numbers, strings,
-bytes, lists, tuples, dicts and sets besides. Its other duties: no instruction allocates more than the pickle's own
-length justifies, no value is hashed, compared or printed that could take exponential time for it, and none nests so
-deep that freeing it could take more stack than there is.
+bytes, lists, tuples, dicts and sets besides. Its other duties: time and memory are in proportion to the pickle's own
+length, by the argument in `pickle_budget`; no value is hashed, compared or printed that could take exponential time for
+it; and none nests so deep that freeing it could take more stack than there is.
 
 Source:  https://github.com/python/cpython/blob/v3.13.0/Lib/pickletools.py, the opcodes of protocols 2 to 5
 """
 
 from __future__ import annotations
 
+import random
 import struct
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tallow.dtypes import Dtype
 from tallow.errors import CheckpointError
+from tallow.io.pickle_budget import Budget, Crowd
 from tallow.tensor import Tensor
 
 MAX_PROTOCOL = 5
 MAX_NAME_BYTES = 1000
 MAX_NESTING = 500
 MAX_INTEGER_BYTES = 255  # LONG1 counts them in a byte; PyTorch reads nothing longer
-MAX_KEY_LENGTH = 16  # of a tuple as a key: its hash is computed anew each time
-# How much the calls of a pickle may copy, measured in elements: a long list, remembered once, can be passed to `set` in
-# five bytes, again and again.
-FREE_COPIES = 2**16
-COPIES_PER_BYTE = 4
-ATOMS = (str, bytes, int, float, complex, bool, type(None), Dtype)
 HOLDERS = (list, dict, set, Tensor)  # what a function may make of values that nest; a tensor, in its attributes
-SIZED = (str, bytes, bytearray, tuple, list, dict, set)
 MEND_NAMES = "in PyTorch, save tensors and plain containers only: torch.save(model.state_dict(), path)"
 
 _INTEGERS = {name: struct.Struct("<" + name) for name in "BHIiQ"}
@@ -42,24 +36,20 @@ _MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}  # of Python 2, wh
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """What a pickle may call: `make`, with between `fewest` and `most` arguments, whose types it checks itself."""
+    """What a pickle may call: `make`, with between `fewest` and `most` arguments, whose types it checks itself.
+
+    Before them `make` gets the budget, out of which it pays for whatever it does with arguments of any length.
+    """
 
     name: str
     make: Callable[..., Any]
     fewest: int
     most: int
 
-    def __call__(self, arguments: Any) -> Any:
+    def __call__(self, budget: Budget, arguments: Any) -> Any:
         if type(arguments) is not tuple or not self.fewest <= len(arguments) <= self.most:
             raise CheckpointError(f"{self.name} is called with other arguments than PyTorch calls it with")
-        return self.make(*arguments)
-
-
-def is_key(value: Any) -> bool:
-    """Whether hashing `value` is safe: hashing nested tuples recurses in C, and may take forever."""
-    if type(value) is tuple:
-        return len(value) <= MAX_KEY_LENGTH and all(isinstance(item, ATOMS) for item in value)
-    return isinstance(value, ATOMS)
+        return self.make(budget, *arguments)
 
 
 class Nesting:
@@ -99,7 +89,8 @@ class Unpickler:
         name: what is read, for error messages.
         names: what the pickle may name, "module.name" to the value that takes its place; see `Function`.
         persistent: makes what a persistent id stands for.
-        state: applies a saved state to an object just made.
+        state: applies a saved state to an object just made, and pays for it.
+        budget: what is paid out of; another one for each pickle, where its storages do not count.
         encoding: of the strings of Python 2, which may be text or bytes; "latin-1" keeps either.
 
     After `load`, `position` is where the pickle ended.
@@ -111,9 +102,10 @@ class Unpickler:
         name: str,
         names: Mapping[str, Any],
         persistent: Callable[[Any], Any],
-        state: Callable[[Any, Any], None],
+        state: Callable[[Budget, Any, Any], None],
         position: int = 0,
         encoding: str = "UTF-8",
+        budget: Budget | None = None,
     ) -> None:
         self.position = position
         self._encoding = encoding
@@ -125,9 +117,11 @@ class Unpickler:
         self._stack: list[Any] = []
         self._marked: list[list[Any]] = []  # the stacks below each mark
         self._memo: dict[int, Any] = {}
+        self._secret = random.getrandbits(60)  # where in the memo's table an index falls is nothing a file can choose
         self._nesting = Nesting(MAX_NESTING)
+        self._crowds: dict[int, Crowd] = {}  # by the ids of dicts and sets, which `_nesting` keeps alive
         self._start = position
-        self._copied = 0
+        self._budget = budget or Budget()
 
     def load(self) -> Any:
         """The object. Raises CheckpointError for a malformed pickle, or one that asks for more than is read here."""
@@ -229,32 +223,37 @@ class Unpickler:
         target.extend(values)
 
     def _add_all(self, values: list[Any]) -> None:
-        self._target(set).update(map(self._key, values))
+        target = self._target(set)
+        target.update(self._keys(target, values))
 
     def _set_all(self, pairs: list[Any]) -> None:
         target = self._target(dict, OrderedDict, Counter)
         if len(pairs) % 2:
             raise self.error("a key without a value")
         self._fill(target, pairs)
-        for key, value in zip(pairs[::2], pairs[1::2], strict=True):
-            target[self._key(key)] = value
+        for key, value in zip(self._keys(target, pairs[::2]), pairs[1::2], strict=True):
+            target[key] = value
 
-    def _key(self, value: Any) -> Any:
-        if not is_key(value):
-            raise self.error(
-                f"a {type(value).__name__} as a key; only strings, numbers and short tuples of them are read"
-            )
-        return value
+    def _keys(self, holder: Any, keys: list[Any]) -> list[Any]:
+        """The keys, which may all go into the dict or set."""
+        crowd = self._crowds.setdefault(id(holder), Crowd())
+        return self._located(self._paid_keys, crowd, keys)
+
+    def _paid_keys(self, crowd: Crowd, keys: list[Any]) -> list[Any]:
+        self._budget.read(self.position - self._start)
+        admitted = [crowd.admit(key) for key in keys]
+        self._budget.pay_keys(admitted)
+        return admitted
 
     def _remember(self, index: int) -> None:
         if not self._stack:
             raise self.error("it remembers a value where there is none")
-        self._memo[index] = self._stack[-1]
+        self._memo[index ^ self._secret] = self._stack[-1]
 
     def _recall(self, index: int) -> None:
-        if index not in self._memo:
+        if (place := index ^ self._secret) not in self._memo:
             raise self.error(f"it recalls value {index}, which it has not remembered")
-        self._push(self._memo[index])
+        self._push(self._memo[place])
 
     def _long(self) -> None:
         count = self._integer("B")
@@ -278,20 +277,11 @@ class Unpickler:
         function, arguments = self._pop_many(2)
         if not isinstance(function, Function):
             raise self.error(f"it calls a {type(function).__name__}")
-        self._spend(arguments)
-        made = self._located(function, arguments)
+        self._budget.read(self.position - self._start)
+        made = self._located(function, self._budget, arguments)
         if isinstance(made, HOLDERS):
             self._fill(made, (arguments,))
         self._push(made)
-
-    def _spend(self, values: Any) -> None:
-        """Count what a function may copy of its arguments, so that no loop of calls can fill the memory."""
-        if isinstance(values, SIZED):
-            self._copied += len(values)
-        if type(values) is tuple:
-            self._copied += sum(len(value) for value in values if isinstance(value, SIZED))
-        if self._copied > FREE_COPIES + COPIES_PER_BYTE * (self.position - self._start):
-            raise self.error("it copies the same values over and over", "it was made to exhaust memory; delete it")
 
     def _persist(self) -> None:
         self._push(self._located(self._persistent, self._pop()))
@@ -307,10 +297,10 @@ class Unpickler:
         state = self._pop()
         if not self._stack:
             raise self.error("it sets the state of nothing")
-        self._spend(state)
+        self._budget.read(self.position - self._start)
         if isinstance(self._stack[-1], HOLDERS):
             self._fill(self._stack[-1], (state,))
-        self._located(self._state, self._stack[-1], state)
+        self._located(self._state, self._budget, self._stack[-1], state)
 
 
 STOP = ord(".")

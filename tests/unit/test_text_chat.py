@@ -287,6 +287,29 @@ def test_a_long_conversation_fits_into_the_budget() -> None:
     assert ChatTemplate(source).render(chat) == expected
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% set n.x = [n.x] %}",
+        "{% set n.x = {'a': n.x} %}",
+        "{% set n.x = [n.x] | batch(1) | list %}",
+        "{% set n.x = namespace(x=n.x) %}",
+        "{% set a = n.x %}{% if loop.first %}{% set a = namespace() %}{% endif %}{% set n.x = a %}",
+        "{% set n.x = cycler(n.x) %}",
+        "{% set n.x = [n.x] | reverse %}",
+        "{% set n.x = {'a': n.x}.items() %}",
+        "{% set p = n.x %}{% macro f() %}{{ p }}{% endmacro %}{% set n.x = f %}",
+    ],
+)
+def test_values_that_are_too_deep_to_free_are_refused(source: str) -> None:
+    with pytest.raises(TokenizerError, match=r"nests values more than 100 deep|neither text nor a list"):
+        render("{% set n = namespace(x=1) %}{% for i in range(90000) %}" + source + "{% endfor %}")
+    assert (
+        render("{% set n = namespace(x=1) %}{% for i in range(9000) %}{% set n.x = {'a': n.x}.b %}{% endfor %}ok")
+        == "ok"
+    )
+
+
 def test_every_rendering_has_a_budget_of_its_own() -> None:
     template = ChatTemplate("{% for i in range(90000) %}{% endfor %}ok")
     assert {template.render(CHAT) for _ in range(15)} == {"ok"}

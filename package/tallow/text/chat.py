@@ -87,8 +87,9 @@ class ChatTemplate:
         except (TypeError, ValueError, RecursionError) as error:
             raise ArgumentTypeError(f"{self.name} reads plain data only: {error}") from error
         with self._lock:
-            self._budget.begin(len(written))
-            return self._rendered({**json.loads(written), "add_generation_prompt": add_generation_prompt})
+            data = json.loads(written)
+            self._budget.begin(len(written), data)
+            return self._rendered({**data, "add_generation_prompt": add_generation_prompt})
 
     def _rendered(self, data: dict[str, Any]) -> str:
         parts = []

@@ -10,7 +10,7 @@ A conversation adds to both limits in proportion to its length, since its author
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from operator import length_hint
 from typing import Any
 
@@ -35,10 +35,11 @@ class Budget:
     """Counts what one rendering of a template does, and stops it with a TokenizerError when it is too much."""
 
     def __init__(self) -> None:
-        self.begin(0)
+        self.begin(0, None)
 
-    def begin(self, size: int) -> None:
-        """Start again, for a conversation of `size` characters."""
+    def begin(self, size: int, data: Any) -> None:
+        """Start again, for a conversation of `size` characters, with this data."""
+        self._given = set(_containers(data))
         self.max_steps = STEPS + STEPS_PER_CHARACTER * size
         self.max_characters = CHARACTERS + CHARACTERS_PER_CHARACTER * size
         self.steps = 0
@@ -94,6 +95,25 @@ class Budget:
             raise TokenizerError(f"the chat template nests values more than {MAX_DEPTH} deep", MEND)
         return ITEM + sum(self.weigh(part, depth + 1) for part in parts)
 
+    def check_depth(self, value: Any, only_data: bool, depth: int = 0) -> None:
+        """Refuse what nests too deeply for memory to be freed: in WebAssembly the stack is short, and that is fatal.
+
+        Only what outlives a turn of a loop or a call can grow without end: attributes of namespaces, and arguments. The
+        first hold nothing but data, so that no chain of namespaces, macros or iterators can be made.
+        """
+        if value is None or isinstance(value, str | int | float) or id(value) in self._given:
+            return
+        if depth == MAX_DEPTH:
+            raise TokenizerError(f"the chat template nests values more than {MAX_DEPTH} deep", MEND)
+        self.step(VISIT)
+        if isinstance(value, list | tuple | dict):
+            for part in value.values() if isinstance(value, dict) else value:
+                self.check_depth(part, only_data, depth + 1)
+        elif isinstance(value, Iterator) or (only_data and not hasattr(type(value), "_undefined_hint")):
+            raise TokenizerError(
+                f"the chat template keeps a {type(value).__name__}, which is neither text nor a list", MEND
+            )
+
     def text(self, value: Any) -> str:
         """str(value), paid for."""
         if isinstance(value, str):
@@ -119,6 +139,14 @@ class Budget:
         made = separator.join(parts)
         self.make(len(made))
         return made
+
+
+def _containers(value: Any) -> Iterator[int]:
+    """The ids of the lists and dicts in plain data."""
+    if isinstance(value, list | dict):
+        yield id(value)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _containers(part)
 
 
 def _parts(value: Any) -> Iterable[Any] | None:

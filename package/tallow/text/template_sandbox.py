@@ -30,7 +30,7 @@ import jinja2
 from jinja2 import ext, nodes, pass_context, sandbox
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import LoopContext, Macro, Undefined
-from jinja2.utils import Cycler, Joiner, Namespace
+from jinja2.utils import Cycler, Joiner, Namespace, object_type_repr
 from markupsafe import Markup
 
 from tallow.errors import TokenizerError
@@ -52,6 +52,7 @@ MAX_NODES = 6000  # of a template's tree; the longest in use have some 1,300
 MAX_NAMES = 500  # Jinja copies the table of names for every branch
 MAX_TREE_DEPTH = 150
 MAX_BITS = 2048  # of a number
+MAX_NAME = 100  # characters of a name in an error
 MAX_FORMAT = 1000  # characters of a format of dates
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -85,23 +86,21 @@ _REFUSED = (
 class ChatNamespace(Namespace):
     """What `namespace()` makes: attributes that a template can set, none of which begins with an underscore."""
 
-    def __init__(self, attributes: dict[str, Any]) -> None:
-        for name in attributes:
-            _check_attribute(name)
-        super().__init__(attributes)
+    def __init__(self, budget: Budget, attributes: dict[str, Any]) -> None:
+        super().__init__()
+        object.__setattr__(self, "_budget", budget)
+        for name, value in attributes.items():
+            self[name] = value
 
     def __setitem__(self, name: str, value: Any) -> None:
-        _check_attribute(name)
+        if not isinstance(name, str) or name.startswith("_"):
+            raise SecurityError("an attribute of a namespace that is no name, or begins with an underscore")
+        object.__getattribute__(self, "_budget").check_depth(value, only_data=True)
         super().__setitem__(name, value)
 
     @staticmethod
     def attributes_of(namespace: ChatNamespace) -> dict[str, Any]:
         return object.__getattribute__(namespace, "_Namespace__attrs")
-
-
-def _check_attribute(name: Any) -> None:
-    if not isinstance(name, str) or name.startswith("_"):
-        raise SecurityError("an attribute of a namespace that is no name, or begins with an underscore")
 
 
 class Global:
@@ -249,14 +248,14 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
             return obj[argument]  # which raises
         if not is_plain(argument):
             if isinstance(argument, Undefined):
-                return self.undefined(obj=obj, name="undefined")
+                return self._missing(obj, "undefined")
             raise TypeError(f"a {type(argument).__name__} in square brackets")
         if _may_index(obj):
             try:
                 return obj[argument]
             except (TypeError, LookupError):
                 pass
-        return self.attribute(obj, argument) if isinstance(argument, str) else self.undefined(obj=obj, name=argument)
+        return self.attribute(obj, argument) if isinstance(argument, str) else self._missing(obj, argument)
 
     def attribute(self, obj: Any, name: Any) -> Any:
         """An attribute that templates may use, or an undefined value, which raises when it is used."""
@@ -266,7 +265,7 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
             return super().getattr(obj, name)
         if isinstance(obj, ChatNamespace):
             attributes = ChatNamespace.attributes_of(obj)
-            return attributes[name] if name in attributes else self.undefined(obj=obj, name=name)
+            return attributes[name] if name in attributes else self._missing(obj, name)
         if isinstance(obj, LoopContext) and name in _LOOP:
             self._budget.step(len(obj) >> 3 if name in ("length", "revindex", "revindex0") else 0)
             found = self._changed(obj) if name == "changed" else getattr(obj, name)
@@ -283,7 +282,17 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
             return self.method(obj, name)
         if hasattr(type(obj), name):
             return self.unsafe_undefined(obj, name)
-        return self.undefined(obj=obj, name=name)
+        return self._missing(obj, name)
+
+    def _missing(self, obj: Any, name: Any) -> Undefined:
+        """An undefined value that does not hold on to `obj`."""
+        kind = "attribute" if isinstance(name, str) else "element"
+        hint = f"{object_type_repr(obj)} has no {kind} {name[:MAX_NAME] if isinstance(name, str) else name!r}"
+        return self.undefined(hint)
+
+    def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
+        hint = f"access to attribute {attribute[:MAX_NAME]!r} of {object_type_repr(obj)} is unsafe."
+        return self.undefined(hint, exc=SecurityError)
 
     def method(self, value: Any, name: str) -> Method:
         """A method of the closed list."""
@@ -334,6 +343,8 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
             return function()  # which raises what is undefined
         if not isinstance(function, Global | Macro | LoopContext | Joiner):
             raise SecurityError(f"a {type(function).__name__} is called")
+        for argument in (*arguments, *options.values()):
+            self._budget.check_depth(argument, only_data=False)
         self._budget.enter()
         try:
             return function(*arguments, **options)
@@ -362,7 +373,7 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
         return dict(*listed, **options)
 
     def _namespace(self, /, *pairs: Any, **options: Any) -> ChatNamespace:
-        return ChatNamespace(self._dict(*pairs, **options))
+        return ChatNamespace(self._budget, self._dict(*pairs, **options))
 
     def _refuse(self, message: Any) -> None:
         raise Refusal(self._budget.text(message))

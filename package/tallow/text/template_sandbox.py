@@ -51,6 +51,7 @@ from tallow.text.template_methods import (
 MAX_NODES = 6000  # of a template's tree; the longest in use have some 1,300
 MAX_NAMES = 500  # Jinja copies the table of names for every branch
 MAX_TREE_DEPTH = 150
+MAX_TOKENS = 3000  # of one expression or statement; the longest in use have some 300
 MAX_BITS = 2048  # of a number
 MAX_NAME = 100  # characters of a name in an error
 MAX_FORMAT = 1000  # characters of a format of dates
@@ -170,9 +171,18 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
 
         Raises:  jinja2.TemplateSyntaxError; whatever Jinja and Python raise for a program that is none
         """
+        self._check_tokens(source)
         tree = self.parse(source)
         Rewriting().template(tree)
         return self.from_string(tree.set_environment(self))  # type: ignore[arg-type]
+
+    def _check_tokens(self, source: str) -> None:
+        """Refuse expressions so long that their tree is too deep to be freed."""
+        count = 0
+        for token in self._tokenize(source, None):
+            count = 0 if token.type in ("block_begin", "variable_begin") else count + 1
+            if count > MAX_TOKENS:
+                raise jinja2.TemplateSyntaxError("the chat template is too large, or nests too deeply", token.lineno)
 
     # ------------------------------------------------------------------------------------------------------- operators
 

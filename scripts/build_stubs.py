@@ -162,11 +162,11 @@ def _told(parameter: inspect.Parameter, annotation: str) -> inspect.Parameter:
 
 def _parameters(made: Op, signature: inspect.Signature) -> Iterator[tuple[inspect.Parameter, str]]:
     """The parameters of an op's array function, and their annotations, as its public function takes them."""
-    for index, parameter in enumerate(signature.parameters.values()):
+    for index, (parameter, described) in enumerate(zip(signature.parameters.values(), made.parameters, strict=True)):
         if index == made.spread:
             yield parameter.replace(kind=parameter.VAR_POSITIONAL, default=parameter.empty), "IntOrInts"
         elif parameter.annotation is parameter.empty:
-            yield parameter, "Array | Scalar" if index < made.required else "Any"
+            yield parameter, "Array | Scalar" if described.is_operand else "Any"
         else:
             yield parameter, str(parameter.annotation)
 

@@ -9,6 +9,7 @@ import numpy as np
 from tallow import devices, dtypes
 from tallow.dtypes import HALVES
 from tallow.errors import ArgumentTypeError, DeviceError, DtypeError
+from tallow.ops.parameters import REQUIRED
 from tallow.ops.table import Op
 from tallow.tensor import Tensor
 
@@ -42,6 +43,14 @@ class Prepared:
             return False
         if op.spread is not None and given > op.spread and not isinstance(args[op.spread], tuple | list):
             return False
+        for i in op.settings:
+            if i >= given:
+                break
+            if isinstance(args[i], Tensor):
+                return False
+        for value in kwargs.values():
+            if isinstance(value, Tensor):
+                return False
         call = list(args)
         tensors: list[Tensor | None] = []
         dtype = first = None
@@ -116,6 +125,12 @@ class Prepared:
         for name in op.keyword_indices & self.kwargs.keys():
             self.kwargs[name] = _unpack_index(self.kwargs[name])
             _check_index_device(op, self.kwargs[name], values)
+        for i in op.settings:
+            if i < given and isinstance(call[i], Tensor):
+                call[i] = _number(op, op.names[i], call[i])
+        for name, value in self.kwargs.items():
+            if isinstance(value, Tensor):
+                self.kwargs[name] = _number(op, name, value)
         self.call = call
         self.tensors = tensors
 
@@ -178,6 +193,23 @@ def _unpack(op: Op, i: int, x: Any, values: list[Any], tensors: list[Tensor | No
         )
     values.append(x)
     tensors.append(None)
+
+
+def _number(op: Op, name: str, x: Tensor) -> Any:
+    """A tensor that stands at an attribute, as the number it holds.
+
+    Raises: ArgumentTypeError for one that is no number, or whose gradient would be lost.
+    """
+    parameter = next((p for p in op.parameters if p.name == name), None)
+    if parameter is None or not (parameter.takes_numbers or parameter.annotation is REQUIRED):
+        return x  # the array function says what it makes of it
+    if x.ndim or x.requires_grad or not parameter.takes_numbers:
+        what = "a Tensor that requires grad" if x.requires_grad else f"a Tensor of shape {tuple(x.shape)}"
+        raise ArgumentTypeError(
+            f"{op.name}: {name} is an attribute, so it cannot be {what}",
+            mend=f"pass a number; or annotate {name} as an operand in the array function, such as `{name}: Array`",
+        )
+    return x.item()
 
 
 def _unpack_index(x: Any) -> Any:

@@ -215,7 +215,10 @@ def user_op(places: Any = "", **options: Any) -> Any:
     """Make an op of your own from a function of arrays; the decorator that tallow's own ops are made by.
 
     The function returns its value and a closure that turns the gradient of the value into those of the operands; see
-    `tallow.ops.table` for the contract, and `places` to offer it as a method too.
+    `tallow.ops.table` for the contract, and `places` to offer it as a method too. Its operands are the parameters that
+    are annotated as arrays, and those that have neither an annotation nor a default; see `tallow.ops.parameters`.
+
+    Raises: ArgumentError for a parameter of which the annotation does not say whether it is an operand.
 
     Example:
         >>> import tallow as tl

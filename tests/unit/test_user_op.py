@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import typing
+from collections.abc import Sequence  # noqa: F401
+from typing import Any, Optional, Union  # noqa: F401 - the texts below name them
+
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike, NDArray  # noqa: F401
 
 import tallow as tl
+from tallow import Tensor  # noqa: F401
 from tallow.dtypes import Array, Scalar
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
-from tallow.ops.table import OPS, op
+from tallow.ops.parameters import form_of
+from tallow.ops.table import OPS, Index, Ints, op  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("forget_new_ops")
 
@@ -140,3 +147,113 @@ def test_a_place_or_a_rule_that_does_not_exist_is_refused():
     with pytest.raises(ArgumentError, match="dtypes="):
         op("", name="made_for_test", dtypes="loose")(lambda x: (x, None))
     assert "made_for_test" not in OPS
+
+
+Grid = NDArray[np.float64]
+Bounded = typing.TypeVar("Bounded", bound=np.ndarray)
+ONE = "np.ndarray", "NDArray[np.float32]", "NDArray", "Grid", "Array", "Tensor", "Bounded", "tl.nn.Parameter"
+ABSENT = "np.ndarray | None", "Optional[np.ndarray]", "Union[None, Tensor]", "NDArray[np.float32] | None"
+NUMBER = "np.ndarray | float", "Union[int, np.ndarray]", "Array | Scalar", "Grid | float | int"
+SEVERAL = "Sequence[np.ndarray]", "list[Tensor]", "tuple[Grid, ...]", "typing.List[Array]", "Sequence[Array]"
+ATTRIBUTE = "float", "int | None", "str", "list[int]", "dict[str, Any]", "typing.Literal['a']", "tl.dtype", "Ints"
+UNCLEAR = "Any", "ArrayLike", "list", "dict[str, np.ndarray]", "np.ndarray | str", "Sequence[Array] | None", "Missing"
+UNCLEAR += "Sequence[np.ndarray | None]", "typing.Iterable[np.ndarray]", "1 / 0"
+
+
+def described(annotation: object) -> Any:
+    """The parameter `k` of an op that takes an array and it."""
+
+    def made_for_test(x, k):
+        return x, None
+
+    made_for_test.__annotations__ = {"x": np.ndarray, "k": annotation}
+    try:
+        return op("")(made_for_test).parameters[1]
+    finally:
+        OPS.pop("made_for_test", None)
+
+
+@pytest.mark.parametrize("resolve", [str, eval], ids=["string", "object"])
+def test_annotations_say_what_is_an_operand(resolve: Any):
+    """Whether they are strings, as after `from __future__ import annotations`, or the classes themselves."""
+
+    def said(annotation: str) -> tuple[str, bool, bool]:
+        known = described(eval(annotation) if resolve is eval else annotation)
+        return known.role.name, known.is_optional, known.takes_numbers
+
+    assert {said(a) for a in ONE} == {("OPERAND", False, False)}
+    assert {said(a) for a in ABSENT} == {("OPERAND", True, False)}
+    assert {said(a) for a in NUMBER} == {("OPERAND", False, True)}
+    assert {said(a) for a in SEVERAL} == {("OPERANDS", False, False)}
+    assert {said(a)[0] for a in ATTRIBUTE} == {"ATTRIBUTE", "INTS"}
+    assert said("Index") == ("INDEX", False, False)
+
+
+@pytest.mark.parametrize("annotation", UNCLEAR)
+def test_an_annotation_that_is_not_understood_is_refused(annotation: str):
+    with pytest.raises(ArgumentError, match=r"made_for_test: parameter 'k'.*\n.*write np.ndarray"):
+        described(annotation)
+
+
+def test_gradients_flow_through_operands_that_are_annotated_as_numpys():
+    @tl.op
+    def cube_for_test(x: np.ndarray):
+        return x**3, lambda g: (3 * x * x * g,)
+
+    @tl.op
+    def scale_for_test(x, k: float):
+        return k * x, lambda g: (k * g,)
+
+    x = tl.tensor([1.0, 2.0], dtype=tl.float64, requires_grad=True)
+    assert tl.autograd.gradcheck(cube_for_test, (x,))
+    assert tl.autograd.gradcheck(lambda t: scale_for_test(t, 3.0), (x,))
+    assert type(scale_for_test(x, k=2.0).array) is np.ndarray
+
+
+def test_an_operand_whose_default_is_none_may_be_absent():
+    @tl.op
+    def shifted_for_test(x: np.ndarray, by: np.ndarray = None):  # type: ignore[assignment]
+        return (x if by is None else x + by), lambda g: (g, None if by is None else g)
+
+    x = tl.ones(2, requires_grad=True)
+    assert shifted_for_test(x).tolist() == shifted_for_test(x, None).tolist() == [1.0, 1.0]
+    assert shifted_for_test(x, by=x).tolist() == [2.0, 2.0]
+
+
+def test_a_tensor_at_an_attribute_is_a_number_or_refused():
+    @tl.op
+    def scale_for_test(x, k: float = 2.0, *, other=None):
+        return k * x, lambda g: (k * g,)
+
+    x = tl.ones(2)
+    assert type(scale_for_test(x, tl.tensor(3.0)).array) is np.ndarray
+    with pytest.raises(ArgumentTypeError, match="k is an attribute, so it cannot be a Tensor that requires grad"):
+        scale_for_test(x, tl.tensor(3.0, requires_grad=True))
+    with pytest.raises(ArgumentTypeError, match=r"k is an attribute, so it cannot be a Tensor of shape \(2,\)"):
+        scale_for_test(x, k=x)
+    with pytest.raises(ArgumentTypeError, match="other is an attribute"):
+        scale_for_test(x, other=x)
+
+
+def test_an_array_function_that_cannot_be_described_is_refused():
+    with pytest.raises(ArgumentError, match="no parameter is an operand"):
+        op("", name="made_for_test")(lambda *, k=1: (k, None))
+    with pytest.raises(ArgumentError, match=r"cannot take \*args"):
+        op("", name="made_for_test")(lambda *xs: (xs[0], None))
+
+    def keyword_only(x: Array, *, y: Array):
+        return x + y, None
+
+    with pytest.raises(ArgumentError, match="parameter 'y' is an operand and keyword-only"):
+        op("", name="made_for_test")(keyword_only)
+    assert "made_for_test" not in OPS
+
+
+def test_every_annotation_of_the_table_is_read_as_where_it_stands():
+    """Their texts are read once for all modules, so a word must mean the same in each."""
+    for made in OPS.values():
+        names = made.function.__globals__
+        for p in made.parameters:
+            form = form_of(eval(p.annotation, dict(names)))
+            assert form is not None
+            assert form.role is p.role, f"{made.name}: {p.name}"

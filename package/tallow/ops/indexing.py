@@ -13,7 +13,7 @@ from tallow.ops.table import Array, Index, Result, op
 
 
 @op("", dtypes="keep", view=True)
-def getitem(input: Array, index: Any) -> Result:
+def getitem(input: Array, index: object) -> Result:
     """input[index] for a tuple of integers, slices with positive steps, None and at most one Ellipsis: a view."""
     shape = input.shape
 

@@ -204,7 +204,7 @@ def linalg_solve_triangular(
 
 
 @op("linalg")
-def linalg_pinv(A: Array, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Result:
+def linalg_pinv(A: Array, *, atol: object = None, rtol: object = None, hermitian: bool = False) -> Result:
     """The pseudo-inverse P: A with its singular values inverted, those below max(atol, rtol · the greatest) dropped.
 
     Args:
@@ -250,7 +250,7 @@ def cutoff(sizes: Array, shape: tuple[int, ...], atol: Any, rtol: Any) -> Array:
 
 
 @op("")
-def matrix_rank(A: Array, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Result:
+def matrix_rank(A: Array, atol: object = None, rtol: object = None, hermitian: bool = False) -> Result:
     """How many singular values of each matrix exceed the cutoff.
 
     Shapes:  (..., M, N) -> (...)

@@ -2,12 +2,12 @@
 
 An op takes arrays and attributes and returns `(value, backward)`:
 
-- A parameter annotated `Array` is an operand: it takes part in the dtype rules and may have a gradient. `Array | None`
-  and `Array | Scalar` may be absent or a Python number; `Sequence[Array]` takes any number of operands.
+- Operands take part in the dtype rules and may have a gradient. The annotations say which parameters are operands, and
+  which of them may be absent, Python numbers, or sequences; see `tallow.ops.parameters`. Without an annotation, a
+  positional parameter that has no default is an operand.
 - A parameter annotated `Index` is an array that is passed as it is and has no gradient: indices, masks, conditions.
 - An attribute called `dtype` is what the operands are converted to before the op, as in PyTorch's sum and softmax.
 - Every other parameter is an attribute. The last one annotated `Ints` may be spread: `x.permute(0, 2, 1)`.
-- Without any annotation, the positional parameters that have no default are the operands.
 - `value` is an array, or a tuple of arrays.
 - `backward(g)` (one `g` for each output) returns one entry for each operand, sequences flattened: an array that
   broadcasting may still have widened, `None`, or a function without arguments that is called only if that operand
@@ -20,13 +20,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 from tallow.dtypes import Array, Scalar
 from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.ops.parameters import REQUIRED, Index, Ints, Role, parameters_of
 
-Index = Annotated[Any, "Index"]  # an array of indices or booleans
-Ints = Sequence[int]
 Backward = Callable[..., tuple[Any, ...]] | None
 Result = tuple[Any, Backward]
 
@@ -78,10 +77,12 @@ class Op:
         "numbers",
         "operands",
         "optional",
+        "parameters",
         "places",
         "plain",
         "required",
         "result",
+        "settings",
         "spread",
         "view",
     )
@@ -109,25 +110,23 @@ class Op:
         self.view = view
         self.result = result
         self.halves = halves
-        signature = inspect.signature(function).parameters
-        self.casts = "dtype" in signature
-        parameters = [p for p in signature.values() if p.kind is not p.KEYWORD_ONLY]
-        annotations = [str(p.annotation) for p in parameters]
-        if all(p.annotation is p.empty for p in parameters):
-            annotations = ["Array | Scalar" if p.default is p.empty else "" for p in parameters]
-        self.names = tuple(p.name for p in parameters)
-        self.defaults = tuple(p.default for p in parameters)
-        self.required = sum(p.default is p.empty for p in parameters)
-        self.operands = tuple((i, "Sequence" in a) for i, a in enumerate(annotations) if "Array" in a)
-        self.numbers = frozenset(i for i, a in enumerate(annotations) if "Scalar" in a)
-        self.optional = frozenset(i for i, a in enumerate(annotations) if "None" in a)
-        self.indices = tuple(i for i, a in enumerate(annotations) if "Index" in a)
-        keyword_only = [p for p in signature.values() if p.kind is p.KEYWORD_ONLY]
-        self.keyword_indices = frozenset(p.name for p in keyword_only if "Index" in str(p.annotation))
-        self.spread = len(parameters) - 1 if annotations[-1] == "Ints" else None
+        self.parameters = parameters_of(function, name)
+        parameters = [p for p in self.parameters if not p.is_keyword_only]
+        keywords = self.parameters[len(parameters) :]
+        positions = range(len(parameters))
+        self.names = tuple([p.name for p in parameters])
+        self.defaults = tuple([p.default for p in parameters])
+        self.required = self.defaults.count(REQUIRED)
+        self.operands = tuple([(i, p.role is Role.OPERANDS) for i, p in enumerate(parameters) if p.is_operand])
+        self.numbers = frozenset([i for i, _ in self.operands if parameters[i].takes_numbers])
+        self.optional = frozenset([i for i, _ in self.operands if parameters[i].is_optional])
+        self.indices = tuple([i for i in positions if parameters[i].role is Role.INDEX])
+        self.keyword_indices = frozenset([p.name for p in keywords if p.role is Role.INDEX])
+        self.spread = positions[-1] if parameters[-1].role is Role.INTS else None
         # What the short way of `apply` asks of every call.
-        arrays = {self.names[i] for i, _ in self.operands} | {self.names[i] for i in self.indices}
-        self.attributes = frozenset(signature.keys() - arrays - self.keyword_indices - {"dtype"})
+        self.settings = tuple([i for i in positions if parameters[i].is_attribute])
+        self.attributes = frozenset([p.name for p in self.parameters if p.is_attribute and p.name != "dtype"])
+        self.casts = "dtype" in [p.name for p in self.parameters]
         longest = self.names.index("dtype") if "dtype" in self.names else len(parameters)
         self.plain = 0 if any(is_sequence for _, is_sequence in self.operands) else longest
 
@@ -145,7 +144,7 @@ class Op:
             for i in range(len(values), last + 1):
                 default = self.defaults[i]
                 value = kwargs.pop(self.names[i], default)
-                if value is inspect.Parameter.empty:
+                if value is REQUIRED:
                     raise ArgumentTypeError(
                         f"{self.name}: missing argument {self.names[i]!r}; the signature is {self!r}"
                     )

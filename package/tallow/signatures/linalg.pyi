@@ -99,7 +99,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 def norm(A: Tensor, ord: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
     """A vector norm over one dim, or a matrix norm over two; without `ord` the 2-norm over any dims."""
 
-def pinv(A: Tensor, *, atol: Any = ..., rtol: Any = ..., hermitian: builtins.bool = ..., out: Any = ...) -> Tensor:
+def pinv(A: Tensor, *, atol: builtins.object = ..., rtol: builtins.object = ..., hermitian: builtins.bool = ..., out: Any = ...) -> Tensor:
     """The pseudo-inverse P: A with its singular values inverted, those below max(atol, rtol · the greatest) dropped."""
 
 def qr(A: Tensor, mode: builtins.str = ..., *, out: Any = ...) -> results.linalg_qr:

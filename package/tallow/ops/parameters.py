@@ -1,0 +1,251 @@
+"""The parameters of an op: which are operands, which are indices, which are attributes.
+
+An array function's annotations are read once, when the op is made. Strings are evaluated where the function stands, so
+`from __future__ import annotations` makes no difference.
+
+| annotation | role |
+| --- | --- |
+| `Array`, `np.ndarray`, `NDArray[...]`, `cupy.ndarray`, `Tensor` | an operand |
+| one of these `\\| None`, `Optional[...]` | an operand that may be absent |
+| one of these `\\| float`, `\\| Scalar` | an operand that may be a Python number |
+| `Sequence[...]`, `list[...]`, `tuple[..., ...]` of one of these | any number of operands |
+| `Index` | an array that is passed as it is and has no gradient |
+| any other class, `Literal`, `Callable`, unions and sequences of them | an attribute |
+| none, without a default, before the `*` | an operand that may be a Python number |
+| none, with a default or after the `*` | an attribute |
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from inspect import CO_VARARGS, CO_VARKEYWORDS, signature
+from inspect import Parameter as Declared
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+
+from tallow.dtypes import Array, Scalar
+from tallow.errors import ArgumentError
+
+Index = Annotated[Any, "Index"]  # an array of indices or booleans
+Ints = Annotated[Sequence[int], "Ints"]  # the last parameter of this type may be spread: x.permute(0, 2, 1)
+
+REQUIRED = Declared.empty  # in place of a default
+NUMBERS = (bool, int, float, complex, np.generic)
+SEQUENCES = (Sequence, list, tuple)
+ACCEPTED = (
+    "write np.ndarray, NDArray[...], Tensor, or Array of tallow.ops.table for an operand, `| None` if it may be "
+    "absent, `| float` if it may be a number, Sequence[Array] for several; Index of tallow.ops.table for indices and "
+    "masks; int, float, str, list[int] or another class for an attribute"
+)
+
+
+class Role(Enum):
+    """What a parameter takes."""
+
+    OPERAND = auto()
+    OPERANDS = auto()  # a sequence of any length
+    INDEX = auto()
+    INTS = auto()  # an attribute that may be spread if it is the last one
+    ATTRIBUTE = auto()
+
+
+class Form(NamedTuple):
+    """What an annotation says. An operand takes None if it is optional, and Python's numbers if it takes numbers."""
+
+    role: Role
+    is_optional: bool = False
+    takes_numbers: bool = False
+
+
+class Parameter(NamedTuple):
+    """One parameter of an op's array function."""
+
+    name: str
+    role: Role
+    is_optional: bool  # may be None, whatever the default
+    takes_numbers: bool  # an operand that may be a Python number, or an attribute that may be one
+    default: Any  # REQUIRED if there is none
+    is_keyword_only: bool
+    annotation: Any  # as it was written; REQUIRED if there is none
+
+    @property
+    def is_operand(self) -> bool:
+        return self.role in OPERANDS
+
+    @property
+    def is_attribute(self) -> bool:
+        return self.role in ATTRIBUTES
+
+
+OPERANDS = (Role.OPERAND, Role.OPERANDS)
+ATTRIBUTES = (Role.INTS, Role.ATTRIBUTE)
+OPERAND = Form(Role.OPERAND)
+ATTRIBUTE = Form(Role.ATTRIBUTE)
+UNANNOTATED = Form(Role.OPERAND, takes_numbers=True)
+MARKED = {Array: OPERAND, Index: Form(Role.INDEX), Ints: Form(Role.INTS)}
+WORDS = {
+    "Array": Array,
+    "Index": Index,
+    "Ints": Ints,
+    "Scalar": Scalar,
+}  # known even if imported for type checkers only
+_OWN: dict[str, Form | None] = {}  # in tallow's modules of ops a word means the same everywhere: each is read once
+
+
+def parameters_of(function: Callable[..., Any], name: str) -> tuple[Parameter, ...]:
+    """The parameters of an array function, in order; those that are keyword-only come last.
+
+    Raises: ArgumentError for an annotation that leaves open whether there is a gradient, for an operand that is
+        keyword-only, for `*args` and `**kwargs`, and if no parameter is an operand.
+    """
+    found = tuple(_parameter(name, function, *declared) for declared in _declared(function, name))
+    if not any(p.is_operand for p in found):
+        raise ArgumentError(f"op {name}: no parameter is an operand, so nothing can have a gradient", mend=ACCEPTED)
+    return found
+
+
+def _declared(function: Callable[..., Any], name: str) -> list[tuple[str, Any, bool, Any]]:
+    """Name, default, whether it is keyword-only, annotation. `inspect.signature` takes ten times as long."""
+    code = getattr(function, "__code__", None)
+    if code is None or hasattr(function, "__wrapped__"):
+        described = signature(function).parameters.values()
+        if any(p.kind in (Declared.VAR_POSITIONAL, Declared.VAR_KEYWORD) for p in described):
+            raise _variable(name)
+        return [(p.name, p.default, p.kind is Declared.KEYWORD_ONLY, p.annotation) for p in described]
+    if code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
+        raise _variable(name)
+    try:
+        annotations = function.__annotations__
+    except NameError as error:  # evaluated when asked for, from Python 3.14 on
+        raise ArgumentError(f"op {name}: an annotation cannot be read: {error}", mend=ACCEPTED) from error
+    count, defaults = code.co_argcount, function.__defaults__ or ()
+    before = count - len(defaults)
+    declared = [
+        (p, defaults[i - before] if i >= before else REQUIRED, False, annotations.get(p, REQUIRED))
+        for i, p in enumerate(code.co_varnames[:count])
+    ]
+    if code.co_kwonlyargcount:
+        keywords = function.__kwdefaults__ or {}
+        declared += [
+            (p, keywords.get(p, REQUIRED), True, annotations.get(p, REQUIRED))
+            for p in code.co_varnames[count : count + code.co_kwonlyargcount]
+        ]
+    return declared
+
+
+def _variable(name: str) -> ArgumentError:
+    return ArgumentError(
+        f"op {name}: an array function cannot take *args or **kwargs",
+        mend="name each parameter; Sequence[Array] takes any number of operands",
+    )
+
+
+def _parameter(
+    op: str, function: Callable[..., Any], name: str, default: Any, only: bool, annotation: Any
+) -> Parameter:
+    if annotation is REQUIRED:
+        form = UNANNOTATED if default is REQUIRED and not only else ATTRIBUTE
+    else:
+        form = _form_of_written(annotation, function, f"op {op}: parameter {name!r}")
+        if only and form.role in OPERANDS:
+            raise ArgumentError(
+                f"op {op}: parameter {name!r} is an operand and keyword-only",
+                mend="move it before the `*`: gradients belong to operands by their position",
+            )
+    is_optional = form.is_optional or (default is None and form.role is Role.OPERAND)  # `bias: Array = None`
+    return Parameter(name, form.role, is_optional, form.takes_numbers, default, only, annotation)
+
+
+def _form_of_written(annotation: Any, function: Callable[..., Any], where: str) -> Form:
+    is_own = isinstance(annotation, str) and function.__module__.startswith("tallow.ops.")
+    if is_own and annotation in _OWN:
+        form = _OWN[annotation]
+    else:
+        form = form_of(_evaluate(annotation, function, where) if isinstance(annotation, str) else annotation)
+        if is_own:
+            _OWN[annotation] = form
+    if form is None:
+        raise ArgumentError(f"{where}: {annotation!s} does not say whether it is an operand", mend=ACCEPTED)
+    return form
+
+
+def _evaluate(text: str, function: Callable[..., Any], where: str) -> Any:
+    names = getattr(function, "__globals__", {})
+    try:
+        return eval(text, {**vars(builtins), **WORDS, **names})
+    except Exception as error:  # whatever the expression raises; a name that is missing, as a rule
+        raise ArgumentError(
+            f"{where}: the annotation {text!r} cannot be read: {error}",
+            mend=f"import its names at the top of the module, outside of TYPE_CHECKING; or {ACCEPTED}",
+        ) from error
+
+
+def form_of(annotation: Any) -> Form | None:
+    """What an annotation says, or None if it is not understood."""
+    if annotation is Any:
+        return None
+    if annotation is None or annotation is NoneType:
+        return Form(Role.ATTRIBUTE, is_optional=True)
+    if isinstance(annotation, type) and get_origin(annotation) is None:
+        return _form_of_class(annotation)
+    try:
+        if annotation in MARKED:
+            return MARKED[annotation]
+    except TypeError:  # not hashable
+        pass
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return form_of(inner[0])
+    if origin is Union or origin is UnionType:
+        return _form_of_union([form_of(member) for member in inner])
+    if origin is Literal or origin is Callable:
+        return ATTRIBUTE
+    if isinstance(origin, type):
+        return _form_of_generic(origin, [form_of(x) for x in inner if x is not Ellipsis])
+    if isinstance(annotation, TypeVar):
+        members = annotation.__constraints__ or (annotation.__bound__ or Any,)
+        return _form_of_union([form_of(member) for member in members])
+    for alias_of in ("__value__", "__supertype__"):  # `type X = ...` and NewType
+        if hasattr(annotation, alias_of):
+            return form_of(getattr(annotation, alias_of))
+    return None
+
+
+def _form_of_class(kind: type) -> Form | None:
+    if hasattr(kind, "__dlpack__"):  # NumPy's, CuPy's and tallow's have it, and scalars do not
+        return OPERAND
+    if issubclass(kind, NUMBERS):
+        return Form(Role.ATTRIBUTE, takes_numbers=True)
+    may_be_array = hasattr(kind, "__array__") or getattr(kind, "_is_protocol", False)
+    return None if may_be_array or kind in SEQUENCES else ATTRIBUTE
+
+
+def _form_of_generic(origin: type, inner: list[Form | None]) -> Form | None:
+    """`NDArray[...]`, `Sequence[Array]`, `dict[str, int]`."""
+    if form_of(origin) == OPERAND:
+        return OPERAND
+    if origin in SEQUENCES and (not inner or None in inner):
+        return None
+    if origin in SEQUENCES and all(form == OPERAND for form in inner):
+        return Form(Role.OPERANDS)
+    return ATTRIBUTE if all(form is None or form.role in ATTRIBUTES for form in inner) else None
+
+
+def _form_of_union(forms: list[Form | None]) -> Form | None:
+    if any(form is None for form in forms):
+        return None
+    known = [form for form in forms if form is not None]
+    is_optional, takes_numbers = any(f.is_optional for f in known), any(f.takes_numbers for f in known)
+    arrays = {f.role for f in known}.difference(ATTRIBUTES)
+    if not arrays:
+        role = known[0].role if len(known) == 1 else Role.ATTRIBUTE
+        return Form(role, is_optional, takes_numbers)
+    others = [f for f in known if f.role not in arrays]
+    if len(arrays) > 1 or not all(f.is_optional or f.takes_numbers for f in others):
+        return None
+    (role,) = arrays
+    return None if role is Role.OPERANDS and others else Form(role, is_optional, takes_numbers)

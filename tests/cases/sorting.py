@@ -1,6 +1,6 @@
 import numpy as np
 
-from cases import Input, booleans, case, distinct, integers, normal
+from cases import Input, booleans, case, distinct, integers, normal, uniform
 
 nan = np.nan
 
@@ -77,6 +77,8 @@ case("mode", lambda m, x: x.mode(), distinct(3, 4))
 case("mode", lambda m, x: x.mode(), normal())
 
 for _name in ("quantile", "nanquantile"):
+    case(_name, lambda m, x, q, f=_name: getattr(m, f)(x, q, 1), distinct(3, 5), uniform(4, low=0.1, high=0.9))
+    case(_name, lambda m, x, q, f=_name: getattr(x, f)(q), distinct(3, 5), uniform(low=0.1, high=0.9))
     case(_name, lambda m, x, f=_name: getattr(m, f)(x, 0.3), distinct(3, 4))
     case(_name, lambda m, x, f=_name: getattr(x, f)(0.75, dim=1, keepdim=True), distinct(3, 4))
     case(

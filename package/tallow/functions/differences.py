@@ -8,6 +8,7 @@ from tallow.apply import apply
 from tallow.dtypes import bool as bool_
 from tallow.errors import ArgumentError, ShapeError
 from tallow.offer import offer
+from tallow.ops.dims import normalize_dim
 from tallow.ops.table import OPS, Scalar
 from tallow.tensor import Tensor
 
@@ -64,21 +65,29 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, 
 
 
 @offer("tl")
-def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The derivatives of samples along each of `dim`, or along all, by second-order differences.
 
     Args:
-        spacing: the distance of neighbours, for all dims or each; or the positions along each dim, a tensor for each.
+        spacing: the distance of neighbours, for all dims or each, 1 if None; or the positions along each dim, a vector
+            for each.
         edge_order: 1 or 2, of the differences at both ends.
 
     Raises:  ShapeError for too few samples, ArgumentError for another edge_order or number of spacings
     """
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
-    dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    named = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = [normalize_dim(d, input.ndim, "gradient") for d in named]
+    if len(set(dims)) < len(dims):
+        raise ShapeError(f"gradient: a dim appears several times in {list(named)}")
+    if spacing is None:
+        spacing = 1
     spacings = list(spacing) if isinstance(spacing, list | tuple) else [spacing] * len(dims)
     if len(spacings) != len(dims):
         raise ArgumentError(f"gradient: {len(spacings)} spacings for {len(dims)} dims")
+    if isinstance(spacing, list | tuple) and any(isinstance(h, Tensor) and h.ndim != 1 for h in spacing):
+        raise ShapeError("gradient: each tensor of spacing must be a vector, the positions along one dim")
     return tuple(_gradient_along(input, d, h, edge_order) for d, h in zip(dims, spacings, strict=True))
 
 

@@ -9,6 +9,7 @@ from tallow.errors import ShapeError
 from tallow.functions.filling import offer_in_place
 from tallow.functions.shape import broadcast_shapes
 from tallow.offer import offer
+from tallow.ops.dims import normalize_dim
 from tallow.ops.gather import argwhere, gather, nonzero_tuple, take
 from tallow.ops.scatter import scatter_reduce
 from tallow.tensor import Tensor
@@ -91,13 +92,16 @@ def index_reduce(
     Args:    as torch.index_reduce; reduce: "prod", "mean", "amax" or "amin"
     Shapes:  index (S,), source as the input with S at `dim`
     """
-    if index.ndim > 1 or (source.ndim and source.shape[dim] != index.numel()):
-        raise ShapeError(f"index_reduce: expected a place for each slice, got {index.numel()} for {list(source.shape)}")
+    dim = normalize_dim(dim, input.ndim, "index_reduce")
+    expected = (*input.shape[:dim], index.numel(), *input.shape[dim + 1 :]) if input.ndim else ()
+    if index.ndim > 1 or source.shape != expected or (not input.ndim and index.numel() != 1):
+        raise ShapeError(
+            f"index_reduce: index {list(index.shape)} must be a vector, and source {list(source.shape)} have the shape "
+            f"of the input {list(input.shape)} with the index's length at dim {dim}"
+        )
     if reduce == "sum":
         raise ShapeError("index_reduce: reduce must be prod, mean, amax or amin", mend="use index_add for sums")
-    sizes = [1] * source.ndim
-    sizes[dim] = index.numel()
-    places = index.reshape(sizes).expand(source.shape)
+    places = index.reshape([-1 if i == dim else 1 for i in range(source.ndim)]).expand(source.shape)
     return apply(scatter_reduce, input, dim, places, source, reduce, include_self=include_self)
 
 

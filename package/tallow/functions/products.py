@@ -18,7 +18,7 @@ from tallow.tensor import Tensor
 def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> Tensor:
     """Σ over `dims`: the last n of `a` with the first n of `b`, or dims[0] of `a` with dims[1] of `b`.
 
-    Shapes:  what is left of `a`, then what is left of `b`
+    Shapes:  what is left of `a`, then what is left of `b`; a dim of length 1 goes with a longer one
     Raises:  ShapeError
     """
     if isinstance(dims, int):
@@ -28,8 +28,13 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     else:
         of_a = [normalize_dim(d, a.ndim, "tensordot") for d in dims[0]]
         of_b = [normalize_dim(d, b.ndim, "tensordot") for d in dims[1]]
-    if len(of_a) != len(of_b) or any(a.shape[i] != b.shape[j] for i, j in zip(of_a, of_b, strict=True)):
+    if len(of_a) != len(of_b) or any(len({a.shape[i], b.shape[j]} - {1}) > 1 for i, j in zip(of_a, of_b, strict=True)):
         raise ShapeError(f"tensordot: dims {of_a} of {tuple(a.shape)} do not match dims {of_b} of {tuple(b.shape)}")
+    for i, j in zip(of_a, of_b, strict=True):  # Σ a₁ b_j is a₁ Σ b_j
+        if a.shape[i] < b.shape[j]:
+            b = b.sum(j, keepdim=True)
+        elif b.shape[j] < a.shape[i]:
+            a = a.sum(i, keepdim=True)
     left_a = [i for i in range(a.ndim) if i not in of_a]
     left_b = [i for i in range(b.ndim) if i not in of_b]
     rows, columns = [a.shape[i] for i in left_a], [b.shape[i] for i in left_b]
@@ -46,7 +51,11 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     Shapes:  (..., K), (*, K) -> (..., *)
     Raises:  ShapeError
     """
-    return input * other if input.ndim == 0 or other.ndim == 0 else tensordot(input, other, [[-1], [-1]])
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise ShapeError(f"inner: the last dims must match, got shapes {tuple(input.shape)} and {tuple(other.shape)}")
+    return tensordot(input, other, [[-1], [-1]])
 
 
 @offer("tl Tensor")

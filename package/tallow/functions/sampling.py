@@ -229,7 +229,8 @@ def normal(
     m, s = (t._host() if isinstance(t, Tensor) else t for t in (mean, std))
     shape = as_size((size,), "normal") if size is not None else np.broadcast_shapes(np.shape(m), np.shape(s))
     where = given[0].device if given else device
-    return place(_checked_std(s, "normal") * _normal(generator, shape, d) + m, d, where, requires_grad)
+    values = np.asarray(_checked_std(s, "normal") * _normal(generator, shape, d) + m)
+    return place(values, d, where, requires_grad)
 
 
 def _checked_std(std: Any, name: str) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tallow.errors import DtypeError
+from tallow.functions.inspection import result_type
+from tallow.functions.shape import broadcast_tensors
 from tallow.offer import offer
 from tallow.tensor import Tensor
 
@@ -17,11 +20,23 @@ def normalize(
 
 @offer("tl F")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`.
+    """x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`; through the bound the gradient goes unchanged.
 
-    Shapes:  x1, x2 broadcast to each other -> the same without `dim`
+    Shapes:  x1, x2 broadcast to each other, along `dim` too -> the same without `dim`
+    Dtypes:  any float, or one and integers
+    Raises:  DtypeError
     """
-    return (normalize(x1, 2.0, dim, eps) * normalize(x2, 2.0, dim, eps)).sum(dim)
+    common = result_type(x1, x2)
+    if not common.is_floating_point:
+        raise DtypeError(f"cosine_similarity: expected floating point tensors, got {x1.dtype} and {x2.dtype}")
+    x1, x2 = broadcast_tensors(x1.to(common), x2.to(common))
+    return (_unit(x1, dim, eps) * _unit(x2, dim, eps)).sum(dim)
+
+
+def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
+    norm = x.norm(2.0, dim, keepdim=True)
+    fixed = norm.detach()
+    return x / (norm + (fixed.clamp_min(eps) - fixed))
 
 
 @offer("tl F")

@@ -6,7 +6,7 @@ from typing import Any
 
 from tallow.apply import apply
 from tallow.dtypes import get_default_dtype
-from tallow.errors import ArgumentTypeError, ShapeError
+from tallow.errors import ArgumentTypeError, DtypeError, NumericError, ShapeError
 from tallow.offer import offer
 from tallow.ops.reduction import Dims
 from tallow.ops.table import OPS, Scalar
@@ -103,11 +103,12 @@ def cov(
         fweights: how often each observation was made.
         aweights: how much each observation counts.
 
-    Shapes:  (N, T) or (T) -> (N, N) or ()
-    Raises:  ShapeError
+    Shapes:  (N, T) -> (N, N); (T) or (1, T) -> ()
+    Raises:  ShapeError, DtypeError, NumericError for weights that are negative or sum to zero
     """
     if input.ndim > 2:
         raise ShapeError(f"cov: expected a matrix or a vector, got shape {tuple(input.shape)}")
+    _check_weights(input, fweights, aweights)
     x = input.reshape(1, input.numel()) if input.ndim < 2 else input
     if not x.is_floating_point():
         x = x.to(get_default_dtype())
@@ -119,18 +120,33 @@ def cov(
     else:
         weights = weights.to(x.dtype)
         n = weights.sum()
+        if x.shape[1] and n == 0:
+            raise NumericError("cov: the weights sum to zero")
         centred = x - (x * weights).sum(1, True) / n
         scaled = centred * weights
         total = n - correction * (1 if aweights is None else (weights * aweights).sum() / n)
     value = scaled @ centred.mT / (total.clamp(min=0) if isinstance(total, Tensor) else x.new_tensor(max(total, 0)))
-    return value.reshape(()) if input.ndim < 2 else value
+    return value.reshape(()) if value.numel() == 1 else value
+
+
+def _check_weights(input: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> None:
+    observations = input.numel() if input.ndim < 2 else input.shape[1]
+    for name, weights, is_integer in (("fweights", fweights, True), ("aweights", aweights, False)):
+        if weights is None:
+            continue
+        if weights.ndim > 1 or weights.numel() != observations:
+            raise ShapeError(f"cov: {name} must have one element for each of {observations} observations")
+        if weights.is_floating_point() is is_integer:
+            raise DtypeError(f"cov: {name} must be {'integers' if is_integer else 'floats'}, not {weights.dtype}")
+        if (weights < 0).any():
+            raise NumericError(f"cov: {name} cannot be negative")
 
 
 @offer("tl Tensor")
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables, a row each: their covariances by the product of their standard deviations.
 
-    Shapes:  (N, T) or (T) -> (N, N) or ()
+    Shapes:  (N, T) -> (N, N); (T) or (1, T) -> ()
     """
     covariance = cov(input)
     if covariance.ndim == 0:

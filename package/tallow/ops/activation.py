@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tallow import kernels
+from tallow import dtypes, kernels
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError
@@ -13,6 +13,7 @@ from tallow.ops.along import part
 from tallow.ops.approximation import erfc
 from tallow.ops.dims import normalize_dim
 from tallow.ops.expect import expect_float, kind, refuse_bool
+from tallow.ops.filling import constant, placed
 from tallow.ops.table import Result, op
 
 
@@ -155,7 +156,8 @@ def threshold(input: Array, threshold: float, value: float) -> Result:
     refuse_bool("threshold", input)
     xp = array_module(input)
     below = input <= threshold
-    return xp.where(below, xp.asarray(value, input.dtype), input), lambda g: (g * ~below,)
+    filler = placed(constant(value, dtypes.dtype_of(input), "threshold"), xp)
+    return xp.where(below, filler, input), lambda g: (g * ~below,)
 
 
 # -------------------------------------------------------------------------------------------------------- exponential

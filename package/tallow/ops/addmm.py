@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.errors import ShapeError
+from tallow.ops.filling import factor
 from tallow.ops.matmul import (
     Products,
     batched_operands,
@@ -21,9 +22,9 @@ def _added(name: str, input: Array, beta: Scalar, alpha: Scalar, value: Array, b
     """beta · input + alpha · value. With beta = 0 the input is ignored, NaN and all, as in BLAS."""
     shape = value.shape
     if alpha != 1:
-        value = value * alpha
+        value = value * factor(alpha, value, name)
     if beta != 0:
-        value = value + (input if beta == 1 else input * beta)
+        value = value + (input if beta == 1 else input * factor(beta, input, name))
     if value.shape != shape:
         raise ShapeError(f"{name}: input of shape {input.shape} cannot be broadcast to the product's shape {shape}")
     return value, lambda g: (lambda: g * beta, *backward(g if alpha == 1 else g * alpha))

@@ -9,7 +9,8 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar, get_default_dtype
 from tallow.errors import ArgumentError, DtypeError, NumericError
-from tallow.ops.expect import no_floats, refuse_bool
+from tallow.ops.expect import kind, no_floats, refuse_bool
+from tallow.ops.filling import factor
 from tallow.ops.table import Result, op
 
 
@@ -27,28 +28,30 @@ def _refuse_zero(name: str, divisor: Any) -> None:
 def _check_factor(name: str, factor: Scalar, *operands: Any) -> None:
     if isinstance(factor, float) and no_floats(*operands):
         raise DtypeError(f"{name}: for integral input tensors, the factor must not be a floating point number")
+    if isinstance(factor, bool) and any(kind(x) != "b" for x in operands):
+        raise DtypeError(f"{name}: a boolean factor goes with booleans alone", mend="use 1 or 0")
 
 
 @op("tl Tensor Tensor_", dtypes="promote")
 def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """input + alpha · other, broadcast."""
-    if alpha == 1:
+    if alpha == 1 and alpha is not True:
         return input + other, lambda g: (g, g)
     _check_factor("add", alpha, input, other)
-    return input + other * alpha, lambda g: (g, lambda: g * alpha)
+    return input + other * factor(alpha, other, "add"), lambda g: (g, lambda: g * alpha)
 
 
 @op("tl Tensor Tensor_", dtypes="promote", aliases=("subtract",))
 def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """input - alpha · other, broadcast."""
     try:
-        if alpha == 1:
+        if alpha == 1 and alpha is not True:
             return input - other, lambda g: (g, lambda: -g)
     except TypeError as error:
         raise DtypeError(f"sub: {error}", mend="use ^ or logical_xor for two booleans, ~ for one") from error
     refuse_bool("sub", input, other)
     _check_factor("sub", alpha, input, other)
-    return input - other * alpha, lambda g: (g, lambda: g * -alpha)
+    return input - other * factor(alpha, other, "sub"), lambda g: (g, lambda: g * -alpha)
 
 
 @op("tl Tensor", dtypes="promote")
@@ -148,7 +151,7 @@ def fmod(input: Array | Scalar, other: Array | Scalar) -> Result:
     return xp.fmod(input, other), lambda g: (g, lambda: -g * xp.trunc(input / other))
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="divide")
 def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
     """input to the power of `exponent`, broadcast.
 
@@ -158,7 +161,10 @@ def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
     Raises: NumericError for integers to a negative number.
     """
     xp = array_module(input, exponent)
-    value = _integer_power(input, exponent) if no_floats(input, exponent) else _power(input, exponent)
+    if no_floats(input, exponent):
+        value = _integer_power(_wrapped(input, exponent), exponent)
+    else:
+        value = _power(input, exponent)
 
     def backward(g: Array) -> tuple[Any, ...]:
         def by_input() -> Any:
@@ -189,7 +195,7 @@ def _power(input: Any, exponent: Any) -> Any:
 def _integer_power(input: Any, exponent: Any) -> Any:
     """Powers of integers; those with negative exponents are 0, but for the powers of 1 and -1."""
     refuse_bool("pow", input, exponent)
-    if not hasattr(exponent, "ndim") or (exponent.ndim == 0 and array_module(exponent) is np):
+    if not hasattr(exponent, "dtype"):
         if exponent >= 0:
             return input**exponent
         raise NumericError(
@@ -212,7 +218,7 @@ def float_power(input: Array | Scalar, exponent: Array | Scalar) -> Result:
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Result:
     """input + value · tensor1 · tensor2, broadcast."""
     _check_factor("addcmul", value, input, tensor1, tensor2)
-    scaled = tensor1 if value == 1 else tensor1 * value
+    scaled = tensor1 if value == 1 else tensor1 * factor(value, tensor1, "addcmul")
     return input + scaled * tensor2, lambda g: (g, lambda: g * tensor2 * value, lambda: g * scaled)
 
 

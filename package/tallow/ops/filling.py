@@ -48,6 +48,16 @@ def placed(number: np.ndarray[Any, Any], xp: Any) -> Array:
     return number if xp is np else xp.full((), number[()], number.dtype)
 
 
+def factor(number: Any, like: Any, name: str) -> Any:
+    """A Python number that multiplies integers, in their dtype, where -1 is the highest unsigned one.
+
+    Raises: NumericError for a number that the dtype cannot hold.
+    """
+    if not hasattr(like, "dtype") or like.dtype.kind == "f":
+        return number
+    return constant(number, dtypes.dtype_of(like), name)[()]
+
+
 def constant(value: Any, dtype: dtypes.dtype, name: str) -> np.ndarray[Any, Any]:
     """A Python number as a zero-dim array of a dtype's storage; floats lose their fraction in integer dtypes.
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from tallow import return_types
 from tallow.devices import array_module
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.along import axis_of, part, places, position, take
 from tallow.ops.expect import expect_float, refuse_bool
 from tallow.ops.reduction import kept_shape, left_shape
 from tallow.ops.scan import running
 from tallow.ops.sorting import expect_elements, order, pick_one
-from tallow.ops.table import Array, Index, Result, op
+from tallow.ops.table import Array, Result, Scalar, op
 
 
 def _row_of(input: Array, dim: int, name: str) -> tuple[Array, int]:
@@ -114,6 +114,8 @@ def _fractions(input: Array, q: Any, interpolation: str, name: str) -> Array:
     expect_float(name, input)
     if interpolation not in INTERPOLATIONS:
         raise ArgumentError(f"{name}: interpolation={interpolation!r}", mend=f"use one of {', '.join(INTERPOLATIONS)}")
+    if hasattr(q, "dtype") and q.dtype != input.dtype:
+        raise DtypeError(f"{name}: q must have the dtype of the input, got {q.dtype} and {input.dtype}")
     q = array_module(input).asarray(q, input.dtype)
     if q.ndim > 1:
         raise ShapeError(f"{name}: q must be a number or a vector, got shape {q.shape}")
@@ -124,23 +126,28 @@ def _fractions(input: Array, q: Any, interpolation: str, name: str) -> Array:
     return q
 
 
-def _neighbours(x: Array, q: Array, axis: int, interpolation: str, skip_nan: bool) -> tuple[Array, Array, Any]:
-    """Where the elements on both sides of each quantile stand along `axis`, and the weight of the upper one."""
+def _neighbours(x: Array, q: Array, axis: int, interpolation: str, skip_nan: bool) -> tuple[Array, Array, Any, Any]:
+    """Where the elements on both sides of each quantile stand along `axis`, the weight of the upper one, and how fast
+    that grows with q."""
     xp = array_module(x)
     n = x.shape[axis]
     valid = n - xp.isnan(x).sum(axis=axis, keepdims=True, dtype=np.int64)
-    rank = q.reshape([-1 if i == axis else 1 for i in range(x.ndim)]) * xp.maximum(valid - 1, 0).astype(x.dtype)
+    slope = xp.maximum(valid - 1, 0).astype(x.dtype)
+    rank = q.reshape([-1 if i == axis else 1 for i in range(x.ndim)]) * slope
     if not skip_nan:
+        slope = xp.where(valid < n, x.dtype.type(0), slope)
         rank = xp.where(valid < n, x.dtype.type(n - 1), rank)  # the last one is NaN
     ranked = order(x, axis, descending=False)
     if interpolation in ("lower", "higher", "nearest"):
         rounded = {"lower": xp.floor, "higher": xp.ceil, "nearest": xp.rint}[interpolation](rank)
         place = take(ranked, rounded.astype(np.int64), axis)
-        return place, place, x.dtype.type(0)
+        return place, place, x.dtype.type(0), None
     lower = xp.floor(rank)
-    weight = x.dtype.type(0.5) if interpolation == "midpoint" else rank - lower
     below = take(ranked, lower.astype(np.int64), axis)
-    return below, take(ranked, xp.ceil(rank).astype(np.int64), axis), weight
+    above = take(ranked, xp.ceil(rank).astype(np.int64), axis)
+    if interpolation == "midpoint":
+        return below, above, x.dtype.type(0.5), None
+    return below, above, rank - lower, slope
 
 
 def _quantile(
@@ -148,9 +155,10 @@ def _quantile(
 ) -> Result:
     q = _fractions(input, q, interpolation, name)
     x, axis = (input.reshape(-1), 0) if dim is None else _row_of(input, dim, name)
-    below, above, weight = _neighbours(x, q, axis, interpolation, skip_nan)
+    below, above, weight, slope = _neighbours(x, q, axis, interpolation, skip_nan)
     low = take(x, below, axis)
-    value = low if below is above else low + weight * (take(x, above, axis) - low)
+    step = take(x, above, axis) - low
+    value = low if below is above else low + weight * step
 
     # `value` has the q in place of the axis. PyTorch puts them first, and drops them for a single number.
     xp = array_module(x)
@@ -158,19 +166,24 @@ def _quantile(
     shape = (*q.shape, *(kept_shape if keepdim else left_shape)(input.shape, reduced))
     given, x_shape = input.shape, x.shape
 
-    def backward(g: Array) -> tuple[Array]:
+    def backward(g: Array) -> tuple[Any, Any]:
         rows = xp.moveaxis(g.reshape(q.size, *left_shape(x_shape, (axis,))), 0, axis)
-        dx = xp.zeros(x_shape, g.dtype)
+        others = tuple(i for i in range(rows.ndim) if i != axis)
+        dq = None if slope is None else lambda: (rows * step * slope).sum(axis=others).reshape(q.shape)
+        return lambda: in_place(rows), dq
+
+    def in_place(rows: Array) -> Array:
+        dx = xp.zeros(x_shape, rows.dtype)
         add_at(dx, places(below, axis), rows * (1 - weight))
         add_at(dx, places(above, axis), rows * weight)
-        return (dx.reshape(given),)
+        return dx.reshape(given)
 
     return xp.moveaxis(value, axis, 0).reshape(shape), backward
 
 
 @op()
 def quantile(
-    input: Array, q: Index, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    input: Array, q: Array | Scalar, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Result:
     """The elements below which the parts `q` of `dim` (or of everything) lie, interpolated; NaN if there is any.
 
@@ -182,7 +195,7 @@ def quantile(
 
 @op()
 def nanquantile(
-    input: Array, q: Index, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    input: Array, q: Array | Scalar, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Result:
     """As `quantile`, of the elements that are not NaN."""
     return _quantile(input, q, dim, keepdim, interpolation, True, "nanquantile")

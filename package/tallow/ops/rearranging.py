@@ -57,9 +57,9 @@ def repeat(input: Array, repeats: Ints) -> Result:
     tiled = xp.broadcast_to(
         input.reshape([n for size in shape for n in (1, size)]), interleaved
     )  # (repeats[0], shape[0], repeats[1], shape[1], ...)
-    result = tiled.reshape([r * n for r, n in zip(repeats, shape, strict=True)])
+    # Copied first: of dims of length 1, `reshape` makes a view whose elements share a place.
+    value = tiled.copy().reshape([r * n for r, n in zip(repeats, shape, strict=True)])
     copies = tuple(range(0, 2 * len(shape), 2))
-    value = result.copy() if all(n == 1 for n in repeats) else result
     return value, lambda g: (g.reshape(interleaved).sum(axis=copies),)
 
 

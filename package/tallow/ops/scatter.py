@@ -14,7 +14,7 @@ from tallow.errors import DimensionError, DtypeError, ShapeError
 from tallow.ops.accumulate import add_at, combine_at
 from tallow.ops.along import on_axis
 from tallow.ops.dims import normalize_dim
-from tallow.ops.filling import constant
+from tallow.ops.filling import constant, factor
 from tallow.ops.gather import check_index, check_long, flat_places
 from tallow.ops.indexing import check_places
 from tallow.ops.table import Index, Result, op
@@ -232,12 +232,14 @@ def index_add(input: Array, dim: int, index: Index, source: Array, *, alpha: Sca
     places = check_index(index, input.shape[dim] if input.ndim else 1, dim, "index_add")
     shape, source_shape = input.shape, source.shape
     flat_shape = shape or (1,)  # a zero-dim input counts as a vector of one element, and takes a zero-dim source
-    added = source if shape or source_shape else source.reshape(1)
+    if source_shape and not shape:
+        raise ShapeError(f"index_add: source must have no dims as the input has none, got {list(source_shape)}")
+    added = source if source_shape or shape else source.reshape(1)
     _check_slices(input.reshape(flat_shape), dim, places, added, "index_add")
     if isinstance(alpha, float) and input.dtype.kind != "f":
         raise DtypeError("index_add: for integer tensors, alpha must not be a floating point number")
     result = input.reshape(flat_shape).copy()
-    add_at(result, on_axis(dim, places), added * alpha if alpha != 1 else added)
+    add_at(result, on_axis(dim, places), added * factor(alpha, added, "index_add") if alpha != 1 else added)
 
     def backward(g: Array) -> tuple[Any, Any]:
         return g[...], lambda: (g.reshape(flat_shape)[on_axis(dim, places)] * alpha).reshape(source_shape)

@@ -10,7 +10,7 @@ from tallow import dtypes
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import ArgumentError, DtypeError, ShapeError
-from tallow.ops.filling import placed
+from tallow.ops.filling import constant, factor, placed
 from tallow.ops.table import Index, Result, op
 
 
@@ -38,12 +38,18 @@ def masked_fill(input: Array, mask: Index, value: Array | Scalar) -> Result:
         raise ShapeError(f"masked_fill: the value must have no dims, got shape {np.shape(value)}", mend="use where")
     xp = array_module(input)
     if not hasattr(value, "dtype"):
-        value = placed(np.asarray(value, input.dtype), xp)
+        value = placed(constant(value, dtypes.dtype_of(input), "masked_fill"), xp)
     filled = xp.where(mask, xp.asarray(value, input.dtype), input)
     return filled, lambda g: (lambda: g * ~mask, lambda: (g * mask).sum())
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="promote", aliases=("clip",))
+def _bound(bound: Any, input: Any, name: str) -> Any:
+    """A number that integers are compared with, in their dtype."""
+    is_number = not hasattr(bound, "dtype") and bound is not None
+    return factor(bound, input, name) if is_number else bound
+
+
+@op("tl tl_ Tensor Tensor_", dtypes="divide", aliases=("clip",))
 def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar | None = None) -> Result:
     """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one.
 
@@ -52,6 +58,7 @@ def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar |
     if min is None and max is None:
         raise ArgumentError("clamp: at least one of 'min' or 'max' must not be None")
     xp = array_module(input)
+    min, max = _bound(min, input, "clamp"), _bound(max, input, "clamp")
     value = input
     if min is not None:
         value = xp.maximum(value, min)
@@ -75,16 +82,18 @@ def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar |
     return value, backward
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="promote")
+@op("tl tl_ Tensor Tensor_", dtypes="divide")
 def clamp_min(input: Array, min: Array | Scalar) -> Result:
     """max(input, `min`), broadcast."""
+    min = _bound(min, input, "clamp_min")
     value = array_module(input).maximum(input, min)
     return value, lambda g: (lambda: g * (input >= min), lambda: g * (input < min))
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="promote")
+@op("tl tl_ Tensor Tensor_", dtypes="divide")
 def clamp_max(input: Array, max: Array | Scalar) -> Result:
     """min(input, `max`), broadcast."""
+    max = _bound(max, input, "clamp_max")
     value = array_module(input).minimum(input, max)
     return value, lambda g: (lambda: g * (input <= max), lambda: g * (input > max))
 

@@ -174,7 +174,7 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., s
     """The gradient of a convolution with respect to its input, as a function: each element spreads a kernel."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
-    """x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`."""
+    """x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`; through the bound the gradient goes unchanged."""
 
 def dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Zero each element with probability p and divide the others by 1 - p; the input itself if not `training`."""

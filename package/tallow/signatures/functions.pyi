@@ -805,7 +805,7 @@ def cosh_(input: Tensor) -> Tensor:
     """Hyperbolic cosine."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
-    """x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`."""
+    """x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`; through the bound the gradient goes unchanged."""
 
 def count_nonzero(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, out: Any = ...) -> Tensor:
     """How many elements over `dim` are other than zero. Dtypes: int64"""
@@ -1337,7 +1337,7 @@ def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = .
 def nanmedian(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
     """As `median`, of the elements that are not NaN."""
 
-def nanquantile(input: Tensor, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Any = ...) -> Tensor:
+def nanquantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Any = ...) -> Tensor:
     """As `quantile`, of the elements that are not NaN."""
 
 def nansum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
@@ -1427,7 +1427,7 @@ def put(input: Tensor, index: Any, source: Tensor, accumulate: builtins.bool = .
 def qr(input: Tensor, some: builtins.bool = ...) -> Any:
     """As `linalg.qr`: reduced if `some`, else complete."""
 
-def quantile(input: Tensor, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Any = ...) -> Tensor:
+def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Any = ...) -> Tensor:
     """The elements below which the parts `q` of `dim` (or of everything) lie, interpolated; NaN if there is any."""
 
 def rad2deg(input: Tensor, *, out: Any = ...) -> Tensor:

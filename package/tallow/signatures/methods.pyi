@@ -904,7 +904,7 @@ class Methods:
     def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
         """As `median`, of the elements that are not NaN."""
 
-    def nanquantile(self, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ...) -> Tensor:
+    def nanquantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ...) -> Tensor:
         """As `quantile`, of the elements that are not NaN."""
 
     def nansum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ...) -> Tensor:
@@ -1007,7 +1007,7 @@ class Methods:
     def qr(self, some: builtins.bool = ...) -> Any:
         """As `linalg.qr`: reduced if `some`, else complete."""
 
-    def quantile(self, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ...) -> Tensor:
+    def quantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ...) -> Tensor:
         """The elements below which the parts `q` of `dim` (or of everything) lie, interpolated; NaN if there is any."""
 
     def rad2deg(self) -> Tensor:

@@ -11,8 +11,8 @@ import warnings
 
 from tallow.apply import apply
 from tallow.autograd import is_grad_enabled
-from tallow.creation import tensor
 from tallow.errors import ArgumentError, GraphError, ShapeError
+from tallow.functions.like import full_like
 from tallow.offer import offer
 from tallow.ops import losses
 from tallow.ops.table import Op
@@ -244,13 +244,14 @@ def gaussian_nll_loss(
     """(log max(var, eps) + (input - target)² / max(var, eps)) / 2; through the bound the gradient goes unchanged.
 
     Args:    full: add log(2 π) / 2
-    Shapes:  var as input, or with a last dim that is 1 or missing
+    Shapes:  var as input, or with one dim that is 1, or without the last dim
     """
-    variance: Tensor = tensor(var, dtype=input.dtype) if isinstance(var, int | float) else var
+    variance: Tensor = full_like(input, var, requires_grad=False) if isinstance(var, int | float) else var
     shape, var_shape = input.array.shape, variance.array.shape
-    if var_shape != shape and var_shape and var_shape == shape[:-1]:
+    differing = [n for m, n in zip(shape, var_shape, strict=False) if m != n]
+    if var_shape != shape and var_shape == shape[:-1]:
         variance = variance.unsqueeze(-1)
-    elif var_shape not in (shape, (*shape[:-1], 1), ()):
+    elif len(var_shape) != len(shape) or (differing and sum(differing) != 1):
         raise ArgumentError(f"gaussian_nll_loss: var has size {var_shape}, which does not fit input {shape}")
     fixed = variance.detach()
     if (fixed < 0).any():

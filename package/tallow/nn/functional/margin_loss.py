@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from tallow.apply import apply
-from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from tallow.functions.similarity import pairwise_distance
-from tallow.nn.functional.loss import binary_cross_entropy_with_logits, check_constant, reduced, reduction_of
+from tallow.nn.functional.loss import check_constant, reduced, reduction_of
 from tallow.offer import offer
+from tallow.ops.activation import logsigmoid
 from tallow.ops.indexing import check_places
 from tallow.ops.losses import multi_margin, multilabel_margin
 from tallow.tensor import Tensor
@@ -139,9 +140,15 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """binary_cross_entropy_with_logits, averaged over the classes of each sample.
 
-    Shapes:  input (N, C), target the same; weight (C) -> (N) with reduction="none"
+    Shapes:  input (N, C), target the same, or broadcast to it; weight (C) -> (N) with reduction="none"
+    Dtypes:  input any float; target any
     """
-    values = binary_cross_entropy_with_logits(input, target, weight, reduction="none").mean(-1)
+    if input.ndim == 0:
+        raise DimensionError("multilabel_soft_margin_loss: expected an input of at least one dim, the classes")
+    values = -(target * apply(logsigmoid, input) + (1 - target) * apply(logsigmoid, -input))
+    if weight is not None:
+        values = values * weight
+    values = values.sum(input.ndim - 1) / input.shape[-1]
     return reduced(values, reduction_of(size_average, reduce, reduction), "multilabel_soft_margin_loss")
 
 

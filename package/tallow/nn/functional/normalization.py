@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tallow.apply import apply
 from tallow.autograd import no_grad
 from tallow.errors import ArgumentError
@@ -37,6 +39,9 @@ def batch_norm(
     Shapes:  input (N, C, ...) -> the same; all others (C)
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167
     """
+    shape = input.array.shape
+    if not input.numel() and (not training or math.prod((*shape[:1], *shape[2:])) != 1):
+        return _nothing_to_norm(input, weight, bias)
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: running_mean and running_var must be given when training=False")
@@ -47,6 +52,14 @@ def batch_norm(
     move_statistic(running_mean, mean, momentum)
     move_statistic(running_var, var, momentum, count / (count - 1))
     return y
+
+
+def _nothing_to_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """What batch_norm makes of no elements: the running statistics stay, and the gradients are zeros."""
+    value = input.clone()
+    if weight is not None:
+        value = value * weight.sum()
+    return value if bias is None else value + bias.sum()
 
 
 def move_statistic(running: Tensor | None, to: Tensor, momentum: float, scale: float = 1.0) -> None:

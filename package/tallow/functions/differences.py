@@ -39,9 +39,11 @@ def diff(
 
 def _strips(y: Tensor, x: Tensor | None, dx: Scalar, dim: int, name: str) -> Tensor:
     """The area under each pair of neighbours along `dim`."""
-    if y.ndim == 0 or y.size(dim) == 0:
-        raise ShapeError(f"{name}: expected at least one sample along dim {dim}, got shape {tuple(y.shape)}")
+    if y.ndim == 0:
+        raise ShapeError(f"{name}: expected a tensor of at least one dimension")
     n = y.size(dim)
+    if n == 0:
+        return y.new_zeros(y.shape)
     heights = (y.narrow(dim, 1, n - 1) + y.narrow(dim, 0, n - 1)) / 2
     if x is None:
         return heights * dx
@@ -49,7 +51,9 @@ def _strips(y: Tensor, x: Tensor | None, dx: Scalar, dim: int, name: str) -> Ten
         if len(x) != n:
             raise ShapeError(f"{name}: {len(x)} positions for {n} samples along dim {dim}")
         return heights * diff(x).reshape([-1 if i == dim % y.ndim else 1 for i in range(y.ndim)])
-    return heights * diff(x, dim=dim)
+    if x.ndim < y.ndim:
+        x = x.reshape((1,) * (y.ndim - x.ndim) + x.shape)
+    return heights * diff(x, dim=dim % y.ndim)
 
 
 @offer("tl", "trapz")

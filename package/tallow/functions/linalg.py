@@ -41,11 +41,17 @@ def linalg_matrix_norm(
     if ord in ("nuc", 2, -2):
         x = A if dtype is None else A.to(dtype)
         values = apply(OPS["linalg_svdvals"], x.movedim((rows, columns), (-2, -1)))
-        norm = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+        if not values.shape[-1] and ord == 2:
+            norm = A.new_zeros(values.shape[:-1])
+        else:
+            norm = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
     elif ord in (1, -1, math.inf, -math.inf):
         inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = _vector_norm(A, 1, inner, True, dtype)
-        norm = (sums.amax(outer, True) if ord > 0 else sums.amin(outer, True)).squeeze((rows, columns))
+        if ord > 0 and not A.shape[outer]:
+            norm = sums.sum(outer, True).squeeze((rows, columns))
+        else:
+            norm = (sums.amax(outer, True) if ord > 0 else sums.amin(outer, True)).squeeze((rows, columns))
     else:
         raise ArgumentError(f"linalg.matrix_norm: ord={ord!r}", mend="use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
     return norm.unsqueeze(min(rows, columns)).unsqueeze(max(rows, columns)) if keepdim else norm
@@ -72,6 +78,8 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = Fa
 def norm(input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """(Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
     if p == "nuc":
+        if dim is None and input.ndim != 2:
+            raise ShapeError(f"norm: the nuclear norm of all dims needs a matrix, got shape {tuple(input.shape)}")
         return linalg_matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)  # type: ignore[arg-type]
     return _vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype)
 
@@ -79,6 +87,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False,
 @offer("linalg")
 def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
     """‖A‖_p ‖A⁻¹‖_p; without p the ratio of the greatest to the least singular value. inf for a singular matrix."""
+    if A.ndim >= 2 and 0 in A.shape[-2:]:
+        return A.new_zeros(A.shape[:-2])
     if p in (None, 2, -2):
         values = apply(OPS["linalg_svdvals"], A)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
@@ -119,8 +129,10 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None 
         raise ArgumentError(f"linalg.lstsq: driver={driver!r}", mend="use 'gelsy', 'gels', 'gelsd' or 'gelss'")
     if A.ndim < 2:
         raise ShapeError(f"linalg.lstsq: A must have at least 2 dimensions, got shape {tuple(A.shape)}")
-    vectors = B.ndim == 1 or (A.ndim == B.ndim + 1 and A.shape[:-1] == B.shape)
+    vectors = B.ndim + 1 == A.ndim
     b = B.unsqueeze(-1) if vectors else B
+    if b.ndim != A.ndim:
+        raise ShapeError(f"linalg.lstsq: A {tuple(A.shape)} must have as many dims as B {tuple(B.shape)}, or one more")
     if b.shape[-2] != A.shape[-2]:
         raise ShapeError(f"linalg.lstsq: A {tuple(A.shape)} and B {tuple(B.shape)} must have the same number of rows")
     m, n = A.shape[-2:]
@@ -185,7 +197,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) 
 @offer("linalg")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0, 1, ..., N - 1 of each element, as rows; N is the length of x if not given."""
-    n = x.shape[-1] if N is None else N
+    n = (x.shape[-1] if x.ndim else 1) if N is None else N
     if n <= 1:
         raise ShapeError(f"linalg.vander: N must be greater than 1, got {n}")
     ones = x.new_ones(*x.shape, 1)

@@ -10,7 +10,7 @@ from tallow.apply import apply
 from tallow.errors import ArgumentError
 from tallow.offer import offer
 from tallow.ops import adaptive_pooling, pooling
-from tallow.ops.windows import IntOrInts, expect_spatial, sizes
+from tallow.ops.windows import IntOrInts, expect_filled, expect_spatial, sizes
 from tallow.tensor import Tensor
 
 OutputSize = int | Sequence[int | None] | None
@@ -81,6 +81,7 @@ def _offer_max_pool(dims: int) -> None:
         """
         name = f"max_unpool{dims}d"
         expect_spatial(name, input.array.shape, dims)
+        expect_filled(name, input.array.shape, dims)
         kernel = sizes(name, "kernel_size", kernel_size, dims, 1)
         steps = kernel if stride is None else sizes(name, "stride", stride, dims, 1)
         pads = sizes(name, "padding", padding, dims, 0)

@@ -31,10 +31,8 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     if len(of_a) != len(of_b) or any(len({a.shape[i], b.shape[j]} - {1}) > 1 for i, j in zip(of_a, of_b, strict=True)):
         raise ShapeError(f"tensordot: dims {of_a} of {tuple(a.shape)} do not match dims {of_b} of {tuple(b.shape)}")
     for i, j in zip(of_a, of_b, strict=True):  # Σ a₁ b_j is a₁ Σ b_j
-        if a.shape[i] < b.shape[j]:
-            b = b.sum(j, keepdim=True)
-        elif b.shape[j] < a.shape[i]:
-            a = a.sum(i, keepdim=True)
+        if a.shape[i] != b.shape[j]:
+            a, b = (a, b.sum(j, keepdim=True)) if a.shape[i] == 1 else (a.sum(i, keepdim=True), b)
     left_a = [i for i in range(a.ndim) if i not in of_a]
     left_b = [i for i in range(b.ndim) if i not in of_b]
     rows, columns = [a.shape[i] for i in left_a], [b.shape[i] for i in left_b]

@@ -323,7 +323,12 @@ def _reversed(input: Tensor) -> Tensor:
 
 @offer("tl Tensor")
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dims exchanged; for complex numbers it would be the conjugate of that."""
+    """The last two dims exchanged; for complex numbers it would be the conjugate of that.
+
+    A tensor without dims stays as it is, as in PyTorch.
+    """
+    if not input.ndim:
+        return input
     if input.ndim < 2:
         raise ShapeError(f"mT: only supported on matrices or batches of matrices, got a tensor of {input.ndim} dims")
     return apply(ops.transpose, input, -2, -1)

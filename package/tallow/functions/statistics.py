@@ -120,7 +120,7 @@ def cov(
     else:
         weights = weights.to(x.dtype)
         n = weights.sum()
-        if x.shape[1] and n == 0:
+        if n == 0:
             raise NumericError("cov: the weights sum to zero")
         centred = x - (x * weights).sum(1, True) / n
         scaled = centred * weights

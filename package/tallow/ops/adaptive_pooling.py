@@ -16,7 +16,7 @@ from tallow.ops.expect import expect_float
 from tallow.ops.pooling import maxima_and_places
 from tallow.ops.resampling import even_windows, mean_taps
 from tallow.ops.table import Array, Result, op
-from tallow.ops.windows import expect_spatial
+from tallow.ops.windows import expect_filled, expect_spatial
 
 OutputSize = Sequence[int | None] | int | None
 
@@ -76,7 +76,9 @@ def _axis_mean_backward(g: Array, axis: int, size: int) -> Array:
 @op("")
 def adaptive_max_pool(input: Array, dims: int, output_size: OutputSize) -> Result:
     """Maxima over such windows, and where they lie in the flattened last `dims` dims of the input."""
-    out = _adaptive_sizes(f"adaptive_max_pool{dims}d", input, dims, output_size)
+    name = f"adaptive_max_pool{dims}d"
+    out = _adaptive_sizes(name, input, dims, output_size)
+    expect_filled(name, input.shape, dims)
     return maxima_and_places(input, dims, lambda x, axis: _axis_even_argmax(x, axis, out[axis]))
 
 

@@ -85,7 +85,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alph
     batched_operands("addbmm", batch1=batch1, batch2=batch2)
     b, m, k = batch1.shape
     # The sum over the batch is part of one long inner dimension.
-    long = product(batch1.swapaxes(0, 1).reshape(m, b * k), batch2.reshape(b * k, -1), "addbmm")
+    long = product(batch1.swapaxes(0, 1).reshape(m, b * k), batch2.reshape(b * k, batch2.shape[2]), "addbmm")
 
     def backward(g: Array) -> tuple[Any, Any]:
         return lambda: product(g, batch2.swapaxes(1, 2), "addbmm"), lambda: product(batch1.swapaxes(1, 2), g, "addbmm")

@@ -205,7 +205,7 @@ def scaled_dot_product_attention(
     for mask in (bias, allowed):
         if mask is not None:
             _check_mask(mask, (*_lead(query, key, value, groups), query.shape[-2], key.shape[-2]))
-    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scale = max(query.shape[-1], 1) ** -0.5 if scale is None else scale
     boost = 1 / keep_probability if keep_probability else 0.0
 
     def in_blocks() -> _Attention:

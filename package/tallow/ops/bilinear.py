@@ -29,7 +29,7 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
 
     def half_way() -> Array:
         """Σ_i input1_i weight_oij, (N, O, J)"""
-        return run("matmul", left, weight.transpose(1, 0, 2).reshape(i, o * j)).reshape(-1, o, j)
+        return run("matmul", left, weight.transpose(1, 0, 2).reshape(i, o * j)).reshape(len(left), o, j)
 
     y = run("matmul", half_way(), right[:, :, None])[:, :, 0]
     if bias is not None:
@@ -39,7 +39,7 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
         g = as_rows(g)
 
         def d_left() -> Array:
-            other = run("matmul", right, weight.reshape(o * i, j).T).reshape(-1, o, i)
+            other = run("matmul", right, weight.reshape(o * i, j).T).reshape(len(right), o, i)
             return run("matmul", g[:, None, :], other).reshape(input1.shape)
 
         def d_weight() -> Array:

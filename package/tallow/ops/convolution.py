@@ -78,19 +78,21 @@ class _Map(NamedTuple):
         channels = view.shape[1]
         dims = len(self.kernel)
         view = view.transpose(*range(1, 2 + dims), 0, *range(2 + dims, 2 + 2 * dims))
-        return view.reshape(self.groups, channels // self.groups * math.prod(self.kernel), -1)
+        rows_of_matrix = channels // self.groups * math.prod(self.kernel)
+        return view.reshape(self.groups, rows_of_matrix, math.prod(view.shape[1 + dims :]))
 
     def matrix(self, w: Array) -> Array:
         """(groups, O / groups, C / groups · kernel)"""
-        return w.reshape(self.groups, w.shape[0] // self.groups, -1)
+        return w.reshape(self.groups, w.shape[0] // self.groups, math.prod(w.shape[1:]))
 
     def value(self, x: Array, w: Array) -> Array:
         if self.is_depthwise(w):
             return self._depthwise_value(x, w)
         y = array_module(x).empty((len(x), len(w), *self.out), x.dtype)
         for samples, rows in self.tiles(len(x), x.shape[1]):
+            part = y[samples, :, rows]
             tile = run("matmul", self.matrix(w), self.columns(x, samples, rows))
-            y[samples, :, rows] = tile.reshape(len(w), -1, *y[samples, :, rows].shape[2:]).swapaxes(0, 1)
+            part[...] = tile.reshape(len(w), len(part), *part.shape[2:]).swapaxes(0, 1)
         return y
 
     def d_x(self, g: Array, w: Array, spatial: Sizes) -> Array:
@@ -121,7 +123,8 @@ class _Map(NamedTuple):
 
     def _as_columns(self, g: Array) -> Array:
         """(n, O, *out) -> (groups, O / groups, n · out)"""
-        return g.swapaxes(0, 1).reshape(self.groups, g.shape[1] // self.groups, -1)
+        columns = len(g) * math.prod(g.shape[2:])
+        return g.swapaxes(0, 1).reshape(self.groups, g.shape[1] // self.groups, columns)
 
     def _places(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
         return offsets(self.kernel, self.stride, self.dilation, self.out)
@@ -256,8 +259,12 @@ def _add_bias(y: Array, bias: Array | None) -> Array:
 def _check_operands(name: str, dims: int, input: Array, weight: Array, bias: Array | None, groups: int) -> bool:
     """Whether the input has a batch dim."""
     expect_spatial(name, input.shape, dims)
+    if 0 in input.shape[-dims:]:
+        raise ShapeError(f"{name}: the spatial dims must not be empty, got input {tuple(input.shape)}")
     if weight.ndim != dims + 2:
         raise ShapeError(f"{name}: expected {dims + 2}D weight, got {tuple(weight.shape)}")
+    if 0 in weight.shape[2:]:
+        raise ShapeError(f"{name}: the kernel must not be empty, got weight {tuple(weight.shape)}")
     expect_float(name, input)
     if groups < 1:
         raise ArgumentError(f"{name}: groups must be positive, got {groups}")

@@ -31,6 +31,8 @@ def bincount(input: Array, weights: Index = None, minlength: int = 0) -> Result:
     xp = array_module(input)
     if input.size and int(input.min()) < 0:
         raise ShapeError("bincount: the numbers must not be negative")
+    if not input.size:  # PyTorch looks at no weights then
+        return xp.zeros(minlength, np.int64), None
     if weights is not None and weights.shape != input.shape:
         raise ShapeError(f"bincount: weights of shape {weights.shape} for numbers of shape {input.shape}")
     places = input.astype(np.intp)  # NumPy on a 32-bit machine takes no int64 here
@@ -89,7 +91,11 @@ def _items(input: Array, dim: int | None, name: str) -> Array:
     """The things to compare, as rows: all elements, or the slices along `dim`."""
     if dim is None:
         return input.reshape(-1)
-    return array_module(input).moveaxis(input, normalize_dim(dim, input.ndim, name), 0)
+    axis = normalize_dim(dim, input.ndim, name)
+    empty = [i for i, n in enumerate(input.shape) if not n]
+    if empty not in ([], [axis]):
+        raise ShapeError(f"{name}: the slices along dim {dim} of shape {tuple(input.shape)} have no elements")
+    return array_module(input).moveaxis(input, axis, 0)
 
 
 def _lexical_order(rows: Array) -> Array:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, widen
-from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.along import places, take
 from tallow.ops.indexing import check_places
@@ -115,6 +117,8 @@ def cross_entropy_of_classes(
     xp = array_module(input)
     weight = _class_weight(weight, input)
     axis = _axis_of_classes("cross_entropy", input, target, weight)
+    if not input.shape[axis]:
+        return _of_no_classes(input, axis, reduction)
     is_last = axis == input.ndim - 1
     rows = input if is_last else xp.moveaxis(input, axis, -1)
     given = (rows, target, weight, ignore_index, label_smoothing)
@@ -126,6 +130,17 @@ def cross_entropy_of_classes(
         return (d if is_last else xp.moveaxis(d, -1, axis),)
 
     return loss, backward
+
+
+def _of_no_classes(input: Array, axis: int, reduction: str) -> Result:
+    """Without classes there can be no rows either: the sum of no losses, or their mean."""
+    xp = array_module(input)
+    left = (*input.shape[:axis], *input.shape[axis + 1 :])
+    if math.prod(left):
+        raise DimensionError(f"cross_entropy: no class is there for the targets, got input {tuple(input.shape)}")
+    losses = xp.zeros(left, input.dtype)
+    loss, _ = reduced(losses, losses, reduction, "cross_entropy")
+    return loss, lambda g: (xp.zeros(input.shape, g.dtype),)
 
 
 @kernel("cross_entropy", "array")

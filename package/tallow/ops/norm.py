@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tallow.devices import array_module
+from tallow.errors import ShapeError
 from tallow.ops.expect import expect_float
 from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape, left_shape
 from tallow.ops.table import Array, Result, Scalar, op
@@ -32,6 +33,8 @@ def linalg_vector_norm(
         value, backward = extreme_of(size, dim, keepdim, "linalg.vector_norm", "max" if ord > 0 else "min")
         return value, lambda g: (xp.sign(x) * backward(g)[0],)
     axes = axes_of(x, dim, "linalg.vector_norm")
+    if ord < 0 and any(not x.shape[i] for i in axes):
+        raise ShapeError(f"linalg.vector_norm: the {ord}-norm of nothing is not defined, got shape {tuple(x.shape)}")
     if ord == 0:
         return (x != 0).sum(axis=axes, dtype=x.dtype, keepdims=keepdim), lambda g: (x * g.dtype.type(0),)
     kept = kept_shape(x.shape, axes)

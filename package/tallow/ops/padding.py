@@ -53,6 +53,8 @@ def _sides(input: Array, pad: Sequence[int], mode: str) -> list[tuple[int, int, 
     pad = [int(n) for n in pad]
     if len(pad) % 2 or len(pad) > 2 * input.ndim:
         raise ShapeError(f"pad: expected two numbers for each of at most {input.ndim} dims, got {pad}")
+    if mode != "constant" and input.ndim - len(pad) // 2 not in (1, 2):
+        raise ShapeError(f"pad: {mode!r} pads all dims but one or two; {len(pad)} numbers do not fit {input.ndim} dims")
     sides = [(-1 - i, pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
     for axis, before, after in sides:
         size = input.shape[axis]

@@ -22,7 +22,7 @@ from tallow.ops.along import on_axis
 from tallow.ops.expect import expect_float, refuse_bool
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Index, Result, op
-from tallow.ops.windows import IntOrInts, Sizes, expect_spatial, sizes
+from tallow.ops.windows import IntOrInts, Sizes, expect_filled, expect_spatial, sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,7 @@ def axes_of(
     Raises: ShapeError for another number of dims, too much padding, and inputs smaller than a window.
     """
     expect_spatial(name, shape, dims)
+    expect_filled(name, shape, dims)
     kernel = sizes(name, "kernel_size", kernel_size, dims, 1)
     steps = kernel if stride is None or stride in ((), []) else sizes(name, "stride", stride, dims, 1)
     pads = sizes(name, "padding", padding, dims, 0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.ops.dims import normalize_dim, normalize_dims
 from tallow.ops.table import Array, Ints, Result, op
 
@@ -32,7 +32,9 @@ def roll(input: Array, shifts: int | Ints, dims: int | Ints | None = None) -> Re
         raise ShapeError("roll: shifts are required")
     if (along and len(along) != len(by)) or (not along and len(by) > 1):
         raise ShapeError(f"roll: {len(by)} shifts and {len(along)} dims; expected as many")
-    axes = tuple(normalize_dim(d, input.ndim, "roll") for d in along) if along and input.ndim else None
+    if along and not input.ndim:
+        raise DimensionError(f"roll: dims={along} of a tensor that has none")
+    axes = tuple(normalize_dim(d, input.ndim, "roll") for d in along) if along else None
     xp = array_module(input)
     # many equal to one: NumPy takes one shift for all axes only as a number
     if axes is None:

@@ -37,7 +37,7 @@ def _steps(batch_sizes: Sizes, reverse: bool) -> Steps:
 
 def _check(name: str, gates: Array, states: dict[str, Array], weight_hh: Array, batch_sizes: Sizes, count: int) -> None:
     """That all fits, with `count` gates."""
-    if not batch_sizes or min(batch_sizes) < 1:
+    if not batch_sizes or (min(batch_sizes) < 1 and len(batch_sizes) > 1):
         raise ShapeError(f"{name}: expected sequences of one step at least, got batch sizes {batch_sizes}")
     rows, N = sum(batch_sizes), max(batch_sizes)
     if gates.shape != (rows, weight_hh.shape[0]) or weight_hh.shape[0] % count:

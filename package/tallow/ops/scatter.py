@@ -33,7 +33,8 @@ def _source_at(src: Array, index: Array, name: str) -> tuple[Array, Callable[[Ar
 
     def put_back(g: Array) -> Array:
         whole = array_module(g).zeros(shape, g.dtype)
-        whole[part] = g
+        if index.size:  # an empty one may have more dims
+            whole[part] = g
         return whole.reshape(src_shape)
 
     src_shape = src.shape

@@ -82,8 +82,9 @@ def unflatten(input: Array, dim: int, sizes: Ints) -> Result:
     dim = normalize_dim(dim, input.ndim, "unflatten")
     if not sizes:
         raise ShapeError("unflatten: sizes must be non-empty")
-    part = input[(0,) * dim + (slice(None),) + (0,) * (input.ndim - dim - 1)] if input.size else None
-    into = tuple(sizes) if part is None else _reshaped(part, sizes, "unflatten").shape
+    size = from_shape[dim] if from_shape else 1
+    part = array_module(input).broadcast_to(input.dtype.type(0), (size,))
+    into = _reshaped(part, sizes, "unflatten").shape
     return input.reshape(from_shape[:dim] + into + from_shape[dim + 1 :]), lambda g: (g.reshape(from_shape),)
 
 

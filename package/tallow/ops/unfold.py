@@ -5,7 +5,7 @@ from __future__ import annotations
 from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.table import Array, Result, op
-from tallow.ops.windows import IntOrInts, Sizes, add_windows, inner, pad_zeros, sizes, spans, windows
+from tallow.ops.windows import IntOrInts, Sizes, add_windows, expect_filled, inner, pad_zeros, sizes, spans, windows
 
 
 class _Patches:
@@ -61,6 +61,7 @@ def unfold(
     """
     if input.ndim not in (3, 4):
         raise ShapeError(f"unfold: expected 3D or 4D input, got {tuple(input.shape)}")
+    expect_filled("unfold", input.shape, 2)
     patches = _Patches("unfold", input.shape[-2:], kernel_size, dilation, padding, stride)
     if input.ndim == 3:
         return patches.take(input[None])[0], lambda g: (lambda: patches.add(g[None])[0],)
@@ -82,6 +83,7 @@ def fold(
     """
     if input.ndim not in (2, 3):
         raise ShapeError(f"fold: expected 2D or 3D input, got {tuple(input.shape)}")
+    expect_filled("fold", input.shape, 1)
     image = sizes("fold", "output_size", output_size, 2, 1)
     patches = _Patches("fold", image, kernel_size, dilation, padding, stride)
     rows, columns = patches.kernel[0] * patches.kernel[1], patches.out[0] * patches.out[1]

@@ -42,6 +42,12 @@ def expect_spatial(name: str, shape: Sequence[int], dims: int) -> None:
         raise ShapeError(f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got {tuple(shape)}")
 
 
+def expect_filled(name: str, shape: Sequence[int], dims: int) -> None:
+    """Raises: ShapeError for a dim without elements that is not the batch, of (C, *spatial) or (N, C, *spatial)."""
+    if 0 in (shape[1:] if len(shape) == dims + 2 else shape):
+        raise ShapeError(f"{name}: dims other than the batch must not be empty, got input {tuple(shape)}")
+
+
 def spans(kernel: Sizes, dilation: Sizes) -> Sizes:
     """How far a window reaches along each dim."""
     return tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))

@@ -66,12 +66,14 @@ def _cross_entropy_of_probabilities(
     dim = 0 if input.ndim == 1 else 1
     classes = input.array.shape[dim]
     if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / classes
+        target = target * (1 - label_smoothing) + label_smoothing / max(classes, 1)
     terms = input.log_softmax(dim) * target
     if weight is not None:
+        if weight.array.shape != (classes,):
+            raise ShapeError(f"cross_entropy: expected a weight for each of {classes} classes, got {weight.shape}")
         terms = terms * weight.reshape(-1, *[1] * (input.ndim - dim - 1))
     if reduction == "mean":
-        return -terms.sum() / (input.numel() // classes)
+        return -terms.sum() / (input.numel() // max(classes, 1))
     return reduced(-terms.sum(dim), reduction, "cross_entropy")
 
 

@@ -52,6 +52,8 @@ def refuse_sparse(name: str, sparse: bool) -> None:
 
 def shorten_rows(name: str, weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows of `weight` that are looked up, in place, to a norm of at most `max_norm`."""
+    if weight.ndim != 2:
+        raise ShapeError(f"{name}: expected a weight (V, D), got shape {tuple(weight.shape)}")
     check_indices(name, indices.array, weight.array.shape[0])
     xp = devices.array_module(weight.array)
     used = xp.unique(indices.array)

@@ -63,7 +63,8 @@ def interpolate(
         out = [math.floor(n * f) for n, f in zip(spatial, factors, strict=True) if f is not None]
         if recompute_scale_factor:
             factors = [None] * dims
-    if min(*out, *spatial, 1) < 1:
+    kept = () if mode == "area" else input.array.shape[1:2]
+    if min(*out, *spatial, *kept, 1) < 1:
         raise ShapeError(f"interpolate: input and output sizes must be greater than 0, got {spatial} and {tuple(out)}")
     if mode == "area":
         return apply(adaptive_avg_pool, input, dims, out)

@@ -60,6 +60,8 @@ def soft_margin_loss(
 ) -> Tensor:
     """log(1 + exp(-target · input)), target 1 or -1."""
     values = (-target * input).exp().log1p()
+    if values.shape != input.shape:
+        raise ShapeError(f"soft_margin_loss: target {tuple(target.shape)} does not broadcast to {tuple(input.shape)}")
     return reduced(values, reduction_of(size_average, reduce, reduction), "soft_margin_loss")
 
 
@@ -109,6 +111,8 @@ def multilabel_margin_loss(
         raise ShapeError(f"multilabel_margin_loss: inconsistent size {tuple(target.shape)} for {tuple(input.shape)}")
     if labels.array.size and not (int(labels.array.min()) >= -1 and int(labels.array.max()) < classes):
         raise ShapeError(f"multilabel_margin_loss: target out of range for {classes} classes")
+    if not classes:
+        raise ShapeError(f"multilabel_margin_loss: expected at least one class, got input {tuple(input.shape)}")
     values = apply(multilabel_margin, batch, labels)
     values = values if input.ndim == 2 else values[0]
     return reduced(values, reduction_of(size_average, reduce, reduction), "multilabel_margin_loss")

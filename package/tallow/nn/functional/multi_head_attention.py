@@ -168,6 +168,11 @@ def _project(inputs: tuple[Tensor, Tensor, Tensor], weights: list[Tensor], bias:
     if len(weights) not in (1, 3):
         raise ShapeError(f"{NAME}: a projection weight is None that use_separate_proj_weight asks for")
     query, key, value = inputs
+    width = query.array.shape[-1]
+    if (len(weights) == 1 and weights[0].array.shape[:1] != (3 * width,)) or (
+        bias is not None and bias.array.shape != (3 * width,)
+    ):
+        raise ShapeError(f"{NAME}: in_proj_weight ({3 * width}, {width}) and in_proj_bias ({3 * width},) are expected")
     if len(weights) == 1 and query is key and key is value:
         return apply(linear, query, weights[0], bias).chunk(3, -1)
     parts = weights if len(weights) == 3 else weights[0].chunk(3)
@@ -182,7 +187,7 @@ def _split_heads(x: Tensor, heads: int) -> Tensor:
 
 
 def _attend_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float) -> tuple[Tensor, Tensor]:
-    scores = (q * q.array.shape[-1] ** -0.5) @ k.transpose(-2, -1)
+    scores = (q * max(q.array.shape[-1], 1) ** -0.5) @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores + mask if mask.is_floating_point() else scores.masked_fill(mask, float("-inf"))
     weights = dropout(scores.softmax(-1), p)

@@ -55,7 +55,7 @@ def batch_norm(
 
 
 def _nothing_to_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """What batch_norm makes of no elements: the running statistics stay, and the gradients are zeros."""
+    """The norm of no elements: the running statistics stay, and the gradients of weight and bias are zeros."""
     value = input.clone()
     if weight is not None:
         value = value * weight.sum()
@@ -93,6 +93,8 @@ def instance_norm(
     count = input.numel() // (shape[0] * shape[1]) if input.numel() else 0
     if count == 1:
         raise ArgumentError(f"instance_norm: expected more than 1 spatial element when training, got input {shape}")
+    if not input.numel():
+        return _nothing_to_norm(input, weight, bias)
     if running_mean is not None or running_var is not None:
         rows = input.detach().flatten(2)
         move_statistic(running_mean, rows.mean(2).mean(0), momentum)

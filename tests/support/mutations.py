@@ -1,0 +1,205 @@
+"""Cases with other shapes, and whether tallow and PyTorch agree on them: on values, gradients, or on refusing them."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from cases import Case, Input
+
+import tallow as tl
+
+SIZES = (0, 1, 2, 3)
+Choose = Callable[[Sequence[Any]], Any]  # picks one of several: hypothesis's or a generator's
+
+# Ops that are compared with a formula, which takes shapes that the op does not.
+FORMULAS = {"gelu_mul", "silu_mul", "rotary", "rnn_steps", "weight_only_linear", "scaled_mask"}
+
+# Ops that check their arguments before PyTorch does, which takes anything where the result has no elements.
+STRICT_IF_EMPTY = {
+    "embedding_bag",
+    "index_fill",
+    "index_put",
+    "linalg_tensorsolve",
+    "multi_head_attention_forward",
+    "roll",
+    "scaled_dot_product_attention",
+    "take_at",
+}
+
+# Ops of which PyTorch 2.13 is no reference for some shapes, and why. Where the reason starts with "empty", those are
+# inputs without elements; the others are compared on the case's own shapes alone.
+UNRELIABLE = {
+    "addbmm": "empty: the in-place form widens its operand",
+    "addmv": "empty: the operand's shape is not checked",
+    "cat": "empty: block_diag returns another block's gradient",
+    "clone": "empty: strides, which nothing reads",
+    "conv1d": "empty: no input channels make no output channels",
+    "conv2d": "empty: as conv1d",
+    "conv3d": "empty: as conv1d",
+    "ctc": "labels outside of the classes are read from other memory, and lengths are not checked",
+    "embedding_bag": "crashes on offsets that are no vector",
+    "gradient": "positions are not checked against the samples",
+    "group_norm": "empty: the weight's gradient is NaN",
+    "linalg_lstsq": "empty: residuals are 0",
+    "multi_margin": "empty: the mean over nothing is not initialized",
+    "multilabel_margin": "empty: targets are not checked",
+    "nanmedian_of_all": "empty: the median of no integers is the least integer",
+    "pad": "a circular pad that cuts returns memory that is not initialized",
+    "pdist": "crashes on no rows",
+    "pixel_shuffle": "empty: shapes are not checked",
+    "pixel_unshuffle": "empty: shapes are not checked",
+    "scatter_reduce": "gradients of source elements that have no index are not zero",
+    "searchsorted": "sequences that are not sorted have no answer",
+    "take_along_dim": "indices that broadcasting repeats may lie outside",
+}
+
+
+def mutate(case: Case, choose: Choose) -> list[Input]:
+    """The inputs of a case with other shapes: sizes renamed throughout, and one input broadcast or cut."""
+    sizes = sorted({n for a in case.inputs for n in a.shape})
+    renamed = {n: choose((n, n, *SIZES)) for n in sizes}
+    shapes = [tuple(renamed[n] for n in a.shape) for a in case.inputs]
+    if shapes and choose((True, True, False)):
+        i = choose(range(len(shapes)))
+        shapes[i] = _changed(shapes[i], choose)
+    within = choose((True, False))  # indices into what has become smaller
+    return [_filled(a, shape, within) for a, shape in zip(case.inputs, shapes, strict=True)]
+
+
+def _changed(shape: tuple[int, ...], choose: Choose) -> tuple[int, ...]:
+    """One that may broadcast, or have another number of dims."""
+    if not shape or choose((False, False, False, True)):
+        return choose(((1, *shape), (2, *shape), (0, *shape), (*shape, 1)))
+    if choose((False, False, True)):
+        return choose((shape[1:], shape[:-1], ()))
+    at = choose(range(len(shape)))
+    return (*shape[:at], choose((1, 1, *SIZES)), *shape[at + 1 :])
+
+
+def _filled(a: Input, shape: tuple[int, ...], within: bool) -> Input:
+    """The elements of `a` in another shape, repeated where there are more; repeated floats come without ties."""
+    size = int(np.prod(shape))
+    if not a.size:
+        return np.ones(shape, a.dtype)
+    values = np.resize(a, size)
+    if a.dtype.kind == "f" and (a != np.round(a)).any():
+        values = values * (1 - 0.01 * (np.arange(size) // a.size))
+    if a.dtype.kind == "i" and within:
+        values = np.where(values >= 0, values % max(1, min(shape, default=1)), values)
+    return np.ascontiguousarray(values.reshape(shape)).reshape(shape)
+
+
+@dataclass
+class Outcome:
+    """What a call gave: outputs, and gradients unless backward failed; or the error that it raised."""
+
+    outputs: list[Any] = field(default_factory=list)
+    gradients: list[Any] | None = None
+    error: Exception | None = None
+
+    @property
+    def is_of_the_call(self) -> bool:
+        """Whether the case itself raised, on what it unpacked from its inputs, and no function of the library."""
+        frames = traceback.extract_tb(self.error.__traceback__) if self.error else []
+        return bool(frames) and "cases" in frames[-1].filename
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no tensor that was returned has an element."""
+        shapes = [tuple(y.shape) for y in self.outputs if isinstance(y, torch.Tensor | tl.Tensor)]
+        return not self.error and bool(shapes) and all(0 in shape for shape in shapes)
+
+    def __str__(self) -> str:
+        return f"raises {self.error!r:.300}" if self.error else f"returns {self.outputs!r:.300}"
+
+
+def disagreement(case: Case, inputs: list[Input]) -> str | None:
+    """What tallow and PyTorch do differently with a call, in words; None if nothing."""
+    theirs, ours = _outcome(torch, case, inputs), _outcome(tl, case, inputs)
+    if theirs.is_of_the_call and type(theirs.error) is type(ours.error):
+        return None
+    is_empty = any(not a.size for a in inputs)
+    if case.op in UNRELIABLE and is_empty and UNRELIABLE[case.op].startswith("empty"):
+        return None
+    if theirs.error and is_empty and ours.is_empty:
+        return None  # no number is wrong
+    if case.op in STRICT_IF_EMPTY and isinstance(ours.error, tl.errors.TallowError) and theirs.is_empty:
+        return None
+    if theirs.error:
+        return None if isinstance(ours.error, tl.errors.TallowError) else f"PyTorch {theirs}; tallow {ours}"
+    if ours.error:
+        return f"tallow {ours}; PyTorch {theirs}"
+    if difference := _difference("outputs", ours.outputs, theirs.outputs, case):
+        return difference
+    if theirs.gradients is None or not case.grad:
+        return None
+    if ours.gradients is None:
+        return "tallow raises in backward"
+    return _difference("gradients", ours.gradients, theirs.gradients, case)
+
+
+def _outcome(m: Any, case: Case, arrays: list[Input]) -> Outcome:
+    inputs = [m.tensor(a) for a in arrays]
+    for t in inputs:
+        if case.grad and t.is_floating_point():
+            t.requires_grad_()
+    m.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            outcome = Outcome(list(_leaves(case.call(m, *inputs))))
+        except Exception as error:
+            return Outcome(error=error)
+        ys = [y for y in outcome.outputs if isinstance(y, m.Tensor) and y.requires_grad]
+        rng = np.random.default_rng(1)
+        gs = [m.tensor(rng.standard_normal(tuple(y.shape)), dtype=y.dtype) for y in ys]
+        try:
+            if case.grad and ys:
+                m.autograd.backward(ys, gs)
+        except Exception:
+            return outcome
+    floats = [t for t in inputs if t.is_floating_point()]
+    outcome.gradients = [m.zeros_like(t) if t.grad is None else t.grad for t in floats]
+    return outcome
+
+
+def _leaves(result: Any) -> Iterator[Any]:
+    if isinstance(result, list | tuple):
+        for item in result:
+            yield from _leaves(item)
+    else:
+        yield result
+
+
+def _difference(what: str, ours: list[Any], theirs: list[Any], case: Case) -> str | None:
+    if len(ours) != len(theirs):
+        return f"{what}: {len(ours)} instead of {len(theirs)}"
+    for i, (y, expected) in enumerate(zip(ours, theirs, strict=True)):
+        if difference := _difference_of_one(y, expected, case):
+            return f"{what}[{i}]: {difference}"
+    return None
+
+
+def _difference_of_one(y: Any, expected: Any, case: Case) -> str | None:
+    single = {"rtol": 10 * case.rtol, "atol": 10 * case.atol}
+    if not isinstance(expected, torch.Tensor):
+        if y == expected or str(y).replace("tallow", "torch") == str(expected):
+            return None
+        is_close = isinstance(y, float) and np.isclose(y, expected, **single, equal_nan=True)
+        return None if is_close else f"{y!r} instead of {expected!r}"
+    if str(y.dtype).removeprefix("tallow.") != str(expected.dtype).removeprefix("torch."):
+        return f"{y.dtype} instead of {expected.dtype}"
+    if tuple(y.shape) != tuple(expected.shape):
+        return f"shape {tuple(y.shape)} instead of {tuple(expected.shape)}"
+    if y.requires_grad != expected.requires_grad:
+        return f"requires_grad is {y.requires_grad} instead of {expected.requires_grad}"
+    is_double = expected.dtype == torch.float64 and case.rtol <= 1e-5
+    tolerance = {"rtol": 10 * case.rtol64, "atol": 1e-9} if is_double else single
+    a, b = y.detach().numpy(), expected.numpy(force=True)
+    return None if np.allclose(a, b, **tolerance, equal_nan=True) else f"{a!r:.300} instead of {b!r:.300}"

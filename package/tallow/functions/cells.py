@@ -21,7 +21,9 @@ def _gates(input: Tensor, w_ih: Tensor, *biases: Bias) -> Tensor:
     for bias in biases:
         if bias is not None:
             total = bias if total is None else total + bias
-    return apply(OPS["linear"], input, w_ih, total)
+    if total is None or total.shape == w_ih.shape[:1]:
+        return apply(OPS["linear"], input, w_ih, total)
+    return apply(OPS["linear"], input, w_ih, None) + total  # broadcast
 
 
 def _one_step(op: str, input: Tensor, gates: Tensor, states: Sequence[Tensor], *rest: Any) -> Any:

@@ -29,6 +29,8 @@ def diff(
     if n < 0:
         raise ShapeError(f"diff: n={n} must not be negative")
     parts = [part for part in (prepend, input, append) if part is not None]
+    if any(part.ndim != input.ndim for part in parts):
+        raise ShapeError(f"diff: prepend and append must have {input.ndim} dims, as the input has")
     x: Tensor = input if len(parts) == 1 else apply(OPS["cat"], parts, dim)
     size = x.size(dim)
     for length in range(size, max(size - n, 0), -1):
@@ -43,7 +45,7 @@ def _strips(y: Tensor, x: Tensor | None, dx: Scalar, dim: int, name: str) -> Ten
         raise ShapeError(f"{name}: expected a tensor of at least one dimension")
     n = y.size(dim)
     if n == 0:
-        return y.new_zeros(y.shape)
+        return y
     heights = (y.narrow(dim, 1, n - 1) + y.narrow(dim, 0, n - 1)) / 2
     if x is None:
         return heights * dx
@@ -59,13 +61,13 @@ def _strips(y: Tensor, x: Tensor | None, dx: Scalar, dim: int, name: str) -> Ten
 @offer("tl", "trapz")
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """The integral of samples by the trapezoidal rule, at positions `x` or `dx` apart."""
-    return _strips(y, x, dx, dim, "trapezoid").sum(dim)
+    return _strips(y, x, dx, dim, "trapezoid").sum(dim % y.ndim)
 
 
 @offer("tl")
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """The integral up to each sample but the first, by the trapezoidal rule."""
-    return _strips(y, x, dx, dim, "cumulative_trapezoid").cumsum(dim)
+    return _strips(y, x, dx, dim, "cumulative_trapezoid").cumsum(dim % y.ndim)
 
 
 @offer("tl")

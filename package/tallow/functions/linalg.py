@@ -87,7 +87,9 @@ def norm(input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False,
 @offer("linalg")
 def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
     """‖A‖_p ‖A⁻¹‖_p; without p the ratio of the greatest to the least singular value. inf for a singular matrix."""
-    if A.ndim >= 2 and 0 in A.shape[-2:]:
+    if A.ndim < 2 or (p not in (None, 2, -2) and A.shape[-1] != A.shape[-2]):
+        raise ShapeError(f"linalg.cond: expected matrices, square ones for p={p!r}, got shape {tuple(A.shape)}")
+    if not A.numel():
         return A.new_zeros(A.shape[:-2])
     if p in (None, 2, -2):
         values = apply(OPS["linalg_svdvals"], A)
@@ -197,7 +199,9 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) 
 @offer("linalg")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0, 1, ..., N - 1 of each element, as rows; N is the length of x if not given."""
-    n = (x.shape[-1] if x.ndim else 1) if N is None else N
+    if not x.ndim:
+        x = x.reshape(1)
+    n = x.shape[-1] if N is None else N
     if n <= 1:
         raise ShapeError(f"linalg.vander: N must be greater than 1, got {n}")
     ones = x.new_ones(*x.shape, 1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tallow.apply import apply
 from tallow.creation import eye
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.offer import offer
 from tallow.ops.dims import normalize_dim
 from tallow.ops.table import OPS
@@ -26,6 +26,8 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
             raise ShapeError(f"tensordot: dims={dims} for shapes {tuple(a.shape)} and {tuple(b.shape)}")
         of_a, of_b = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     else:
+        if (dims[0] and not a.ndim) or (dims[1] and not b.ndim):
+            raise DimensionError(f"tensordot: dims={dims} for shapes {tuple(a.shape)} and {tuple(b.shape)}")
         of_a = [normalize_dim(d, a.ndim, "tensordot") for d in dims[0]]
         of_b = [normalize_dim(d, b.ndim, "tensordot") for d in dims[1]]
     if len(of_a) != len(of_b) or any(len({a.shape[i], b.shape[j]} - {1}) > 1 for i, j in zip(of_a, of_b, strict=True)):
@@ -101,7 +103,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     if n == 0:
         return eye(input.shape[-1], dtype=input.dtype, device=input.device).expand(input.shape).clone()
     if n == 1:
-        return input
+        return input.clone()
     half = matrix_power(input, n // 2)
     return half @ half @ input if n % 2 else half @ half
 

@@ -42,6 +42,8 @@ def adaptive_avg_pool(input: Array, dims: int, output_size: OutputSize) -> Resul
     y = input
     for axis in range(-1, -dims - 1, -1):
         y = _axis_mean(y, axis, out[axis])
+    if out == list(spatial):
+        y = y.copy()
 
     def backward(g: Array) -> tuple[Array]:
         for axis in range(-dims, 0):

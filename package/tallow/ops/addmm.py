@@ -25,7 +25,8 @@ def _added(name: str, input: Array, beta: Scalar, alpha: Scalar, value: Array, b
         value = value * factor(alpha, value, name)
     if beta != 0:
         value = value + (input if beta == 1 else input * factor(beta, input, name))
-    if value.shape != shape:
+    fits = input.ndim <= len(shape) and all(n in (1, m) for n, m in zip(input.shape[::-1], shape[::-1], strict=False))
+    if not fits:
         raise ShapeError(f"{name}: input of shape {input.shape} cannot be broadcast to the product's shape {shape}")
     return value, lambda g: (lambda: g * beta, *backward(g if alpha == 1 else g * alpha))
 

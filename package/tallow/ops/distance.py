@@ -35,6 +35,8 @@ def cdist(x1: Array, x2: Array, p: Scalar = 2.0, compute_mode: str = BY_SIZE) ->
         raise ShapeError(f"cdist: expected (..., P, M) and (..., R, M), got {x1.shape} and {x2.shape}")
     if p < 0 or compute_mode not in (BY_PRODUCT, BY_DIFFERENCES, BY_SIZE):
         raise ArgumentError(f"cdist: p={p} must not be negative; compute_mode={compute_mode!r}")
+    if not x1.shape[-1]:
+        p = 1.0  # all distances in no dimension are 0; the greatest of nothing would be an error
     many = max(x1.shape[-2], x2.shape[-2]) > FEW
     if p == 2 and compute_mode != BY_DIFFERENCES and (many or compute_mode == BY_PRODUCT):
         return _euclidean_by_product(x1, x2)

@@ -14,7 +14,7 @@ from tallow.ops.table import Array, Result, op
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     """y = input · weightᵀ + bias.
 
-    Shapes:  input (..., K), weight (N, K), bias (N,) -> (..., N); weight (K,), no bias or one of one element -> (...)
+    Shapes:  input (..., K), weight (N, K), bias (N,) -> (..., N); weight (K,), no bias or () -> (...)
     Dtypes:  any but bool, one for all operands; halves are computed in float32
     Raises:  ShapeError
     """
@@ -46,7 +46,7 @@ def _check(input: Array, weight: Array, bias: Array | None) -> None:
     if input.dtype == bool:
         raise DtypeError("linear: bool tensors cannot be multiplied", mend="convert with .float()")
     out = weight.shape[:-1]
-    if bias is not None and bias.shape not in (out, (1,), ()):
+    if bias is not None and bias.shape not in ((out, (1,), ()) if out else (out,)):
         raise ShapeError(f"linear: bias {tuple(bias.shape)} does not fit weight {tuple(weight.shape)}; expected {out}")
 
 

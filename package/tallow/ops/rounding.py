@@ -63,7 +63,7 @@ def frac(input: Array) -> Result:
 
 def _sign(x: Array) -> Array:
     """NaN has the sign 0, as in PyTorch; in NumPy it has none."""
-    return x if kind(x) == "b" else (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+    return x.copy() if kind(x) == "b" else (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
 @op("tl tl_ Tensor Tensor_", aliases=("absolute",))

@@ -38,6 +38,16 @@ def reduced(values: Tensor, reduction: str, name: str) -> Tensor:
     raise ArgumentError(f"{name}: {reduction} is not a valid value for reduction", mend="use 'none', 'mean' or 'sum'")
 
 
+def _weighted(name: str, values: Tensor, weight: Tensor | None) -> Tensor:
+    """values · weight, the weight broadcast to the values and not the other way round."""
+    if weight is None:
+        return values
+    weighted = values * weight
+    if weighted.shape != values.shape:
+        raise ShapeError(f"{name}: weight {tuple(weight.shape)} does not broadcast to input {tuple(values.shape)}")
+    return weighted
+
+
 def check_constant(name: str, argument: str, value: Tensor | None) -> None:
     """Raise for an argument that has no derivative, in PyTorch neither, and is asked for one."""
     if value is not None and value.requires_grad and is_grad_enabled():
@@ -159,8 +169,7 @@ def binary_cross_entropy(
     """
     check_same_size("binary_cross_entropy", input, target)
     values = apply(losses.binary_cross_entropy, input, target)
-    if weight is not None:
-        values = values * weight
+    values = _weighted("binary_cross_entropy", values, weight)
     return reduced(values, reduction_of(size_average, reduce, reduction), "binary_cross_entropy")
 
 
@@ -182,8 +191,7 @@ def binary_cross_entropy_with_logits(
     check_same_size(name, input, target)
     check_constant(name, "pos_weight", pos_weight)
     values = apply(losses.binary_cross_entropy_with_logits, input, target, pos_weight)
-    if weight is not None:
-        values = values * weight
+    values = _weighted(name, values, weight)
     return reduced(values, reduction_of(size_average, reduce, reduction), name)
 
 

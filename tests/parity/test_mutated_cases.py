@@ -1,0 +1,73 @@
+"""Every case with other shapes: broadcast, empty, zero-dim, one element. tallow computes or refuses what PyTorch does.
+
+A normal run draws a few shapes for each op, always the same ones. With `--fuzz-seconds N` it draws others, for N seconds.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from typing import Any
+
+import hypothesis
+import pytest
+from cases import Case, load_all
+from hypothesis import strategies as st
+
+pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
+
+from support.mutations import FORMULAS, UNRELIABLE, disagreement, mutate  # after the check
+
+BY_OP: dict[str, list[Case]] = defaultdict(list)
+for _case in load_all():
+    if _case.op not in FORMULAS:
+        BY_OP[_case.op].append(_case)
+OPS = sorted(op for op in BY_OP if op not in UNRELIABLE or UNRELIABLE[op].startswith("empty"))
+FEW = 3  # examples of each op in a normal run: a few seconds in all
+
+
+def check(case: Case, choose: Any) -> None:
+    inputs = mutate(case, choose)
+    difference = disagreement(case, inputs)
+    assert difference is None, f"{case.id} {[a.shape for a in inputs]}: {difference}"
+
+
+def draws(data: st.DataObject) -> Any:
+    return lambda options: options[data.draw(st.integers(0, len(options) - 1))]
+
+
+@pytest.fixture
+def seconds(request: pytest.FixtureRequest) -> float:
+    """How long this op may be drawn for: its part of `--fuzz-seconds`, an option that another file may define."""
+    return float(request.config.getoption("--fuzz-seconds", default=0) or 0) / len(OPS)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_other_shapes_are_as_in_pytorch(op: str, seconds: float) -> None:
+    end = time.monotonic() + seconds
+
+    @hypothesis.settings(
+        max_examples=10**6 if seconds else FEW,
+        derandomize=not seconds,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=[hypothesis.Phase.generate] if not seconds else list(hypothesis.Phase),
+    )
+    @hypothesis.given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        if seconds and time.monotonic() > end:
+            return
+        choose = draws(data)
+        check(choose(BY_OP[op]), choose)
+
+    run()
+
+
+def test_what_is_excepted_is_there() -> None:
+    """An exception for an op that has no case, or is gone, excepts nothing."""
+    ops = {case.op for case in load_all()}
+    assert ops >= FORMULAS
+    assert ops >= UNRELIABLE.keys()
+    assert math.isclose(len(OPS) / len(ops), 1, abs_tol=0.15)  # nearly all are compared

@@ -5,11 +5,13 @@ A bfloat16 tensor is a `uint16` array of bit patterns here as on the CPU, so mov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import cupy
+import cupyx
 import numpy as np
 
 from tallow.devices import device
@@ -20,6 +22,7 @@ from tallow_cuda.memory import Memory
 from tallow_cuda.sources import with_headers
 from tallow_cuda.uploads import Uploads, is_pinned, pinned
 
+EXTRAS = "pip install -U 'tallow[cuda12]' or 'tallow[cuda13]', the CUDA version that nvidia-smi shows"
 SHARED_WITHOUT_ASKING = 40 * 1024  # bytes of dynamic shared memory that every launch may have, of 48 KiB with its own
 
 
@@ -75,8 +78,36 @@ class CupyBackend:
         return cupy.asnumpy(array)
 
     def transfer(self, array: cupy.ndarray, target: device) -> cupy.ndarray:
+        with array.device:
+            if not (array.flags.c_contiguous or array.flags.f_contiguous):
+                array = cupy.ascontiguousarray(array)  # CuPy copies nothing else to another device
+            computed = _moment()
         with _cuda_device(target):
-            return cupy.array(array)  # a copy in the target's memory; asarray would keep the source's
+            cupy.cuda.get_current_stream().wait_event(computed)
+            made = cupy.array(array)  # a copy in the target's memory; asarray would keep the source's
+            copied = _moment()
+        with array.device:
+            cupy.cuda.get_current_stream().wait_event(copied)  # before its memory is given to another array
+        return made
+
+    @contextmanager
+    def linalg_errors(self) -> Iterator[None]:
+        """Within the block, cuSOLVER is asked whether it failed; by default CuPy gives what it left, whatever it is.
+
+        Raises:  DeviceError where cuSOLVER is missing or too old
+        """
+        try:
+            with cupyx.errstate(linalg="raise"):
+                yield
+        except ImportError as error:
+            raise DeviceError(f"linear algebra on a GPU needs cuSOLVER and cuSPARSE: {error}", mend=EXTRAS) from error
+        except RuntimeError as error:
+            if "is not available" not in str(error):  # as of geev, which came with CUDA 12.6
+                raise
+            raise DeviceError(f"this cuSOLVER is too old: {error}", mend=EXTRAS) from error
+
+    def is_capturing(self) -> bool:
+        return bool(cupy.cuda.get_current_stream().is_capturing())
 
     def compile_kernel(self, source: str, name: str, options: Sequence[str] = ()) -> Callable[..., None]:
         """The kernel `name` of a source, as `tallow.cuda.compile_kernel` has it: compiled by NVRTC for the card that is
@@ -130,6 +161,11 @@ class CupyBackend:
         linalg = cupy._core._routines_linalg  # CuPy's own switch is an environment variable, read once
         kind = linalg.COMPUTE_TYPE_TF32 if allowed else linalg.COMPUTE_TYPE_DEFAULT
         linalg.set_compute_type(np.float32, kind)
+
+
+def _moment() -> cupy.cuda.Event:
+    """When all is done that the current stream was given so far."""
+    return cupy.cuda.get_current_stream().record(cupy.cuda.Event(disable_timing=True))
 
 
 @cache

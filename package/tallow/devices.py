@@ -10,7 +10,7 @@ import importlib
 import re
 import threading
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -85,6 +85,8 @@ class Backend(Protocol):
     def from_host(self, array: np.ndarray[Any, Any], target: device, non_blocking: bool = False) -> Array: ...
     def to_host(self, array: Array) -> np.ndarray[Any, Any]: ...
     def transfer(self, array: Array, target: device) -> Array: ...
+    def linalg_errors(self) -> AbstractContextManager[None]: ...
+    def is_capturing(self) -> bool: ...
 
 
 class _Cpu:
@@ -103,6 +105,12 @@ class _Cpu:
 
     def transfer(self, array: Array, target: device) -> Array:
         return array
+
+    def linalg_errors(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def is_capturing(self) -> bool:
+        return False
 
 
 CPU = device("cpu")
@@ -222,6 +230,16 @@ def device_type_of(array: Array) -> str:
 def to_host(array: Array) -> np.ndarray[Any, Any]:
     """The array in NumPy's memory, once the device has computed it; the same object if it is there already."""
     return array if type(array) is np.ndarray else backend_of(array).to_host(array)
+
+
+def linalg_errors(array: Array) -> AbstractContextManager[None]:
+    """A block in which the linear algebra of the array's library raises numpy.linalg.LinAlgError where it fails."""
+    return backend_of(array).linalg_errors()
+
+
+def is_capturing(array: Array) -> bool:
+    """Whether what is computed from the array now goes into a CUDA graph, which holds nothing that the host gives."""
+    return type(array) is not np.ndarray and backend_of(array).is_capturing()
 
 
 def is_on(array: Array, target: device) -> bool:

@@ -23,7 +23,8 @@ case(NAME, functional(NAME, is_causal=True), q, k[:, :, :3], v[:, :, :3])
 case(NAME, functional(NAME), q, k, v, mask)
 case(NAME, functional(NAME), q, k, v, normal(5, 6))
 case(NAME, functional(NAME), q, k, v, normal(4, 1, 6))
-case(NAME, functional(NAME), q, k, v, normal(2, 1, 5, 1))
+# Softmax does not change with what is added to whole rows: that gradient is 0, and rounding of six terms.
+case(NAME, functional(NAME), q, k, v, normal(2, 1, 5, 1), atol=3e-6)
 case(NAME, functional(NAME), q, k, v, mask & (mask.sum(1, keepdims=True) > 3))  # queries that see nothing
 case(NAME, functional(NAME, enable_gqa=True), q, *g)
 case(NAME, functional(NAME, enable_gqa=True, is_causal=True), q, *g)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import cupy_like
+from support import cupy_like, cupy_manners
 
 import tallow as tl
 import tallow_cuda
@@ -95,6 +95,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     cupy.cuda, cupy.ndarray = cuda, cupy_like.Array
     cupy.get_default_memory_pool = lambda: SimpleNamespace(malloc=len)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setitem(sys.modules, "cupyx", SimpleNamespace(errstate=cupy_manners.errstate))
     monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
     names = [f"tallow_cuda.{name}" for name in ("backend", "cublas", "memory", "nccl", "uploads")]
     for name in names:
@@ -108,6 +109,25 @@ def test_a_device_beyond_the_last_one(library: Any) -> None:
     backend = importlib.import_module("tallow_cuda.backend").CupyBackend()
     with pytest.raises(DeviceError, match=r"no device 'cuda:2'\n.*the last one is 'cuda:1'"):
         backend.from_host(np.ones(2), tl.device("cuda:2"))
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (ImportError("libcusolver.so.11 not found"), r"needs cuSOLVER and cuSPARSE: libcusolver.*\n.*tallow\[cuda12\]"),
+        (RuntimeError("geev is not available"), r"this cuSOLVER is too old: geev is not available\n.*pip install -U"),
+    ],
+)
+def test_linear_algebra(error: Exception, says: str, library: Any) -> None:
+    backend = importlib.import_module("tallow_cuda.backend").CupyBackend()
+    with pytest.raises(DeviceError, match=says), backend.linalg_errors():
+        raise error
+    inv = cupy_manners.LINALG["inv"]
+    with pytest.raises(np.linalg.LinAlgError), backend.linalg_errors():
+        inv(np.zeros((2, 2)))
+    inv(np.zeros((2, 2)))  # and CuPy's own users are asked nothing
+    with pytest.raises(RuntimeError, match="another"), backend.linalg_errors():
+        raise RuntimeError("another")
 
 
 @pytest.mark.parametrize(

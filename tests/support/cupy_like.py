@@ -2,8 +2,9 @@
 
 It has the functions, parameters and attributes that `cupy_names.json` records and no others. Like CuPy it refuses to be
 mixed with NumPy arrays and to turn into one implicitly, returns 0-d arrays where NumPy returns scalars, takes no
-`where=` in ufuncs, never warns, and has only those `at`, `reduce` and `accumulate` that CuPy has. Code that runs on it
-names nothing CuPy lacks; what CuPy computes, only a GPU can show.
+`where=` in ufuncs, never warns, and has only those `at`, `reduce` and `accumulate` that CuPy has. Where CuPy's source
+computes something else than NumPy's, `cupy_manners` does so here. Code that runs on it names nothing CuPy lacks; what
+CuPy computes, only a GPU can show.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import operator
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import tallow_cuda
-from support import blas_like, cuda_emulator, streams_like
+from support import blas_like, cuda_emulator, cupy_manners, streams_like
 from tallow.devices import device, register_backend
 from tallow.errors import DeviceError
 
@@ -79,6 +81,10 @@ def guarded(name: str, function: Callable[..., Any], parameters: list[str] | Non
             streams_like.refuse(f"cupy.{name}")
         out = kwargs.get("out")
         args, kwargs = unwrap(args), {k: unwrap(v) for k, v in kwargs.items()}
+        if name in ("concatenate", "stack") and cupy_manners.joined_by_a_table(args[0]):
+            streams_like.refuse(f"cupy.{name} of more than eight small arrays")
+        if name in cupy_manners.BY_CUBLAS and any(isinstance(x, np.ndarray) and x.dtype.kind == "f" for x in args):
+            streams_like.refuse(f"cupy.{name}")
         with np.errstate(all="ignore"):
             if streams_like.capturing() is None:
                 result = function(*args, **kwargs)
@@ -100,7 +106,7 @@ class Ufunc:
     def __init__(self, name: str) -> None:
         self.name = name
         self._ufunc: Any = getattr(np, name)
-        self._call = guarded(name, self._ufunc, None)
+        self._call = guarded(name, cupy_manners.UFUNCS.get(name, self._ufunc), None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs.keys() <= {"out", "dtype", "casting"}:
@@ -121,36 +127,61 @@ class Ufunc:
     def _at(self, target: Array, index: Any, values: Any) -> None:
         if target.dtype.name not in NAMES["at_dtypes"]:
             raise LikeCupyError(f"cupy.{self.name}.at does not take {target.dtype}")
+        if cupy_manners.write_waits(indices(index), isinstance(values, Array)):
+            streams_like.refuse(f"cupy.{self.name}.at")
         self._write(target.host, indices(index), unwrap(values))
 
     def _write(self, target: Any, index: Any, values: Any) -> None:
-        if not streams_like.later(lambda: self._ufunc.at(target, index, values)):
-            self._ufunc.at(target, index, values)
+        extreme = partial(cupy_manners.extreme_at, self._ufunc)
+        write = extreme if self.name in ("maximum", "minimum") else self._ufunc.at
+        if not streams_like.later(lambda: write(target, index, values)):
+            write(target, index, values)
 
 
 class Namespace:
     """A module of CuPy's: its functions, and nothing it lacks."""
 
-    def __init__(self, name: str, numpy_module: Any, names: dict[str, list[str] | None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        numpy_module: Any,
+        names: dict[str, list[str] | None],
+        others: dict[str, Callable[..., Any]] | None = None,
+    ) -> None:
         self._name = name
         self._numpy = numpy_module
         self._names = names
+        self._others = others or {}  # where CuPy computes otherwise
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._names:
             raise AttributeError(f"{self._name} has no {name!r}")
-        value = guarded(name, getattr(self._numpy, name), self._names[name])
+        value = guarded(name, self._others.get(name) or getattr(self._numpy, name), self._names[name])
         setattr(self, name, value)  # so a second look-up, and an identity check, find the same object
         return value
+
+
+class Linalg(Namespace):
+    """The module `cupy.linalg`: cuSOLVER is not captured."""
+
+    def __getattr__(self, name: str) -> Any:
+        function = super().__getattr__(name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            streams_like.refuse(f"cupy.linalg.{name}")
+            return function(*args, **kwargs)
+
+        setattr(self, name, call)
+        return call
 
 
 class Module(Namespace):
     """The module `cupy`."""
 
     def __init__(self) -> None:
-        super().__init__("cupy", np, NAMES["functions"])
+        super().__init__("cupy", np, NAMES["functions"], cupy_manners.FUNCTIONS)
         self.ndarray = Array
-        self.linalg = Namespace("cupy.linalg", np.linalg, NAMES["linalg"])
+        self.linalg = Linalg("cupy.linalg", np.linalg, NAMES["linalg"], cupy_manners.LINALG)
         self.lib = type("lib", (), {})()
         self.lib.stride_tricks = Namespace("stride_tricks", np.lib.stride_tricks, NAMES["stride_tricks"])
         self.cuda = gpus()
@@ -226,7 +257,9 @@ class Array:
         if name in NAMES["methods"]:
             if name not in VIEWS:
                 self.check_current()
-            return guarded(f"ndarray.{name}", getattr(self.host, name), NAMES["methods"][name])
+            other = cupy_manners.FUNCTIONS.get(name)
+            method = getattr(self.host, name) if other is None else partial(other, self.host)
+            return guarded(f"ndarray.{name}", method, NAMES["methods"][name])
         if name == "device":
             return Gpu(self.gpu)
         if name == "data":
@@ -283,7 +316,10 @@ class Array:
     def __setitem__(self, key: Any, value: Any) -> None:
         self.check_current()
         is_number = isinstance(value, np.ndarray) and not value.ndim  # CuPy takes these here, and only here
+        is_there = isinstance(value, Array)
         key, value = indices(key), value if is_number else unwrap(value)
+        if cupy_manners.write_waits(key, is_there):
+            streams_like.refuse("a write to what arrays name")
         if not streams_like.later(lambda: self.host.__setitem__(key, value)):
             self.host[key] = value
 
@@ -322,8 +358,8 @@ def indices(key: Any) -> Any:
 
 def _define_operators() -> None:
     def binary(name: str) -> Any:
-        function = getattr(np.ndarray, name)
-        return lambda self, other: guarded(name, function, None)(self, other)
+        function = operation(name)
+        return lambda self, other: guarded(name.strip("_"), function, None)(self, other)
 
     def unary(name: str) -> Any:
         function = getattr(np.ndarray, name)
@@ -339,8 +375,19 @@ def _define_operators() -> None:
         setattr(Array, f"__i{name}__", in_place(f"__i{name}__"))
 
 
+def operation(name: str) -> Callable[..., Any]:
+    """The operator of two arrays with this name of Python's, as CuPy has it."""
+    plain = name.strip("_")
+    reflected = plain[0] == "r" and plain != "rshift"
+    ufunc = cupy_manners.UFUNCS.get(cupy_manners.OPERATORS.get(plain.removeprefix("r" if reflected else ""), ""))
+    if ufunc is None:
+        return getattr(np.ndarray, name)
+    return (lambda x, y: ufunc(y, x)) if reflected else ufunc
+
+
 def in_place(name: str) -> Callable[[Array, Any], Array]:
-    function = getattr(np.ndarray, name)
+    ufunc = cupy_manners.UFUNCS.get(cupy_manners.OPERATORS.get(name.strip("_")[1:], ""))
+    function: Any = getattr(np.ndarray, name) if ufunc is None else lambda x, y: ufunc(x, y, out=x)
 
     def call(self: Array, other: Any) -> Array:
         self.check_current()
@@ -424,6 +471,12 @@ class Backend:
         while isinstance(base, np.ndarray | memoryview):
             base = base.base if isinstance(base, np.ndarray) else base.obj
         return isinstance(base, PinnedMemory)
+
+    def linalg_errors(self) -> Any:
+        return cupy_manners.errstate(linalg="raise")
+
+    def is_capturing(self) -> bool:
+        return streams_like.capturing() is not None
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         return array.get()

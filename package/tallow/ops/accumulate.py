@@ -60,6 +60,24 @@ def _add_slices(target: Array, axis: int, places: Array, values: Array) -> None:
         np.add.at(target.reshape(-1), flat.reshape(-1), rows[start : start + step].reshape(-1))
 
 
+def _sign_bit(keys: Array) -> Any:
+    return keys.dtype.type(1 << (8 * keys.itemsize - 1))
+
+
+def _as_keys(values: Array, greatest: bool) -> Array:
+    """Unsigned integers in the order of floats, NaN the greatest of all or the least."""
+    xp = array_module(values)
+    bits = values.view(f"u{values.itemsize}")
+    sign = _sign_bit(bits)
+    keys = xp.where(bits >= sign, ~bits, bits | sign)
+    return xp.where(xp.isnan(values), bits.dtype.type(np.iinfo(bits.dtype).max if greatest else 0), keys)
+
+
+def _of_keys(keys: Array, dtype: np.dtype[Any]) -> Array:
+    sign = _sign_bit(keys)
+    return array_module(keys).where(keys >= sign, keys ^ sign, ~keys).view(dtype)
+
+
 SIGN_BIT = np.uint64(1 << 63)
 
 
@@ -70,8 +88,14 @@ def combine_at(reduction: str, target: Array, places: Array, values: Array) -> N
         return
     xp = array_module(target)
     combine = {"prod": "multiply", "amax": "maximum", "amin": "minimum"}[reduction]
-    if xp is np or (reduction != "prod" and target.dtype.kind == "f"):
+    if xp is np:
         getattr(xp, combine).at(target, places, values)
+        return
+    if reduction != "prod" and target.dtype.kind == "f":
+        # Of floats CuPy's atomic extremes drop NaN, and round doubles to float.
+        keys, of_values = (_as_keys(x, greatest=reduction == "amax") for x in (target, values))
+        getattr(xp, combine).at(keys, places, of_values)
+        target[...] = _of_keys(keys, target.dtype)
         return
     if reduction != "prod":
         # CUDA compares few integers atomically, uint64 among them; with the sign bit flipped it has the order of int64.

@@ -11,6 +11,7 @@ from tallow.dtypes import Array, Scalar, get_default_dtype
 from tallow.errors import ArgumentError, DtypeError, NumericError
 from tallow.ops.expect import kind, no_floats, refuse_bool
 from tallow.ops.filling import factor
+from tallow.ops.quotients import floor_quotient, modulus, truncated_rest
 from tallow.ops.table import Result, op
 
 
@@ -109,7 +110,7 @@ def _rounded_quotient(input: Any, other: Any, rounding_mode: str) -> Any:
         refuse_bool("div", input, other)
         _refuse_zero("div", other)
     if rounding_mode == "floor":
-        return input // other
+        return floor_quotient(input, other)
     if not integers:
         return array_module(input, other).trunc(input / other)
     down = input // other
@@ -135,7 +136,7 @@ def remainder(input: Array | Scalar, other: Array | Scalar) -> Result:
     if no_floats(input, other):
         refuse_bool("remainder", input, other)
         _refuse_zero("remainder", other)
-    return input % other, lambda g: (g, lambda: -g * (input // other))
+    return modulus(input, other), lambda g: (g, lambda: -g * floor_quotient(input, other))
 
 
 @op("tl Tensor Tensor_", dtypes="promote")
@@ -148,7 +149,7 @@ def fmod(input: Array | Scalar, other: Array | Scalar) -> Result:
         refuse_bool("fmod", input, other)
         _refuse_zero("fmod", other)
     xp = array_module(input, other)
-    return xp.fmod(input, other), lambda g: (g, lambda: -g * xp.trunc(input / other))
+    return truncated_rest(input, other), lambda g: (g, lambda: -g * xp.trunc(input / other))
 
 
 @op("tl Tensor Tensor_", dtypes="divide")

@@ -116,13 +116,12 @@ class _Attention:
 
     def score_gradients(self, g: Array) -> Iterator[tuple[slice, int, Array, Array, Array]]:
         """For each block: its rows and keys, the gradient of its output, its weights as used, that of its scores."""
-        xp = array_module(g)
         for rows, keys in self.blocks():
             if keys:
                 weights = self.weights(rows, keys)
                 g_rows = self.fold(g[..., rows, :])
                 d_scores = self.drop(run("matmul", g_rows, self.v[..., :keys, :].swapaxes(-1, -2)), rows, keys)
-                d_scores -= xp.einsum("...s,...s->...", d_scores, weights)[..., None]
+                d_scores -= _row_products(d_scores, weights)[..., None]
                 d_scores *= weights
                 yield rows, keys, g_rows, self.drop(weights, rows, keys), d_scores
 
@@ -172,6 +171,12 @@ def _part(mask: Array, rows: slice, keys: int) -> Array:
     if mask.ndim >= 2 and mask.shape[-2] != 1:
         mask = mask[..., rows, :]
     return mask[..., :keys] if mask.ndim and mask.shape[-1] != 1 else mask
+
+
+def _row_products(a: Array, b: Array) -> Array:
+    """Σ_s a_s b_s along the last axis. CuPy's einsum is by cuBLAS, which it does not let a CUDA graph capture."""
+    xp = array_module(a)
+    return np.einsum("...s,...s->...", a, b) if xp is np else (a * b).sum(axis=-1)
 
 
 def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:

@@ -14,6 +14,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels import reference, run
@@ -151,7 +153,11 @@ class _Map(NamedTuple):
         d = xp.empty((self.groups, g.shape[2], *self.kernel), g.dtype)
         spatial = "xyz"[: len(self.out)]
         for place, slices in self._places():
-            d[(..., *place)] = xp.einsum(f"nc{spatial},ncm{spatial}->cm", x[(..., *slices)], g)
+            part = x[(..., *slices)]
+            if xp is np:
+                d[(..., *place)] = np.einsum(f"nc{spatial},ncm{spatial}->cm", part, g)
+            else:  # CuPy's einsum is by cuBLAS, which it does not let a CUDA graph capture
+                d[(..., *place)] = (part[:, :, None] * g).sum(axis=(0, *range(3, g.ndim)))
         return d.reshape(shape)
 
     def _by_channel(self, g: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ArgumentError, NumericError, ShapeError
+from tallow.ops import sorting
 from tallow.ops.dims import normalize_dim
 from tallow.ops.expect import expect_float
 from tallow.ops.rows import as_rows
@@ -135,7 +136,7 @@ def unique(
     With `return_inverse` also the place of each one among them, with `return_counts` how often each occurs.
     """
     items = _items(input, dim, "unique")
-    order = _lexical_order(items) if items.ndim > 1 else array_module(items).argsort(items, kind="stable")
+    order = _lexical_order(items) if items.ndim > 1 else sorting.order(items, 0, descending=False)
     return _answer(items, order, input, dim, return_inverse, return_counts)
 
 

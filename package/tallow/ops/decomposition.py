@@ -193,12 +193,21 @@ def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Result:
     return lapack(name, xp.linalg.eigvalsh, A, uplo), backward
 
 
-def _real(name: str, values: Array) -> None:
-    if values.dtype.kind == "c":
+def _real_eig(name: str, a: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors, as numbers of the dtype of `a`. NumPy's are complex if they have to be, CuPy's
+    always.
+
+    Raises: DtypeError where some eigenvalue is not real
+    """
+    values, vectors = lapack(name, array_module(a).linalg.eig, a)
+    if values.dtype.kind != "c":
+        return values, vectors
+    if bool((values.imag != 0).any()):
         raise DtypeError(
             f"{name}: some eigenvalues are not real, and tallow has no complex dtypes",
             mend="use linalg.eigh for symmetric matrices, or numpy.linalg.eig on x.numpy()",
         )
+    return values.real.copy(), vectors.real.copy()
 
 
 @op("linalg", result=return_types.linalg_eig)
@@ -213,8 +222,7 @@ def linalg_eig(A: Array) -> Result:
     name = "linalg.eig"
     expect_square(name, A)
     xp = array_module(A)
-    values, vectors = lapack(name, xp.linalg.eig, A)
-    _real(name, values)
+    values, vectors = _real_eig(name, A)
 
     def backward(g: Array, gv: Array) -> tuple[Array]:
         vt = transposed(vectors)
@@ -238,6 +246,5 @@ def linalg_eigvals(A: Array) -> Result:
     name = "linalg.eigvals"
     expect_square(name, A)
     xp = array_module(A)
-    values, vectors = lapack(name, xp.linalg.eig, A)
-    _real(name, values)
+    values, vectors = _real_eig(name, A)
     return values, lambda g: (transposed(times(name, vectors * g[..., None, :], xp.linalg.inv(vectors))),)

@@ -58,6 +58,12 @@ def factor(number: Any, like: Any, name: str) -> Any:
     return constant(number, dtypes.dtype_of(like), name)[()]
 
 
+def put_number(target: Array, index: Any, number: Any) -> None:
+    """target[index] = number, where arrays are in the index: CuPy would copy the number from the host."""
+    xp = array_module(target)
+    target[index] = number if xp is np else xp.full((), number, target.dtype)
+
+
 def constant(value: Any, dtype: dtypes.dtype, name: str) -> np.ndarray[Any, Any]:
     """A Python number as a zero-dim array of a dtype's storage; floats lose their fraction in integer dtypes.
 

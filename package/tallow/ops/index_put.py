@@ -7,6 +7,7 @@ from typing import Any
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, cast, dtype_of, widen
 from tallow.ops.accumulate import add_at
+from tallow.ops.filling import put_number
 from tallow.ops.indexing import full_index
 from tallow.ops.table import Array, Index, Result, op
 
@@ -15,7 +16,7 @@ from tallow.ops.table import Array, Index, Result, op
 def index_put(input: Array, indices: Index, values: Array, accumulate: bool = False) -> Result:
     """A copy of the input where input[indices] is `values`, broadcast; or has `values` added to it.
 
-    With repeated places and no `accumulate`, the last of their values stays.
+    With repeated places and no `accumulate`, the last of their values stays; on a GPU, any of them.
 
     Shapes:  indices: one array or None for each dim from the first; values: broadcasts to input[indices]
     """
@@ -43,5 +44,5 @@ def put_into(target: Array, index: tuple[Any, ...], values: Array, accumulate: b
 
 def _zeroed(g: Array, index: tuple[Any, ...]) -> Array:
     kept = array_module(g).array(g)  # g may be a number of NumPy's
-    kept[index] = 0
+    put_number(kept, index, 0)
     return kept

@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from tallow.devices import array_module
+from tallow.devices import array_module, is_capturing
 from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError, ShapeError
 from tallow.ops.along import on_axis, part
 from tallow.ops.dims import normalize_dim
 from tallow.ops.table import Array, Ints, Result, op
+
+AT_ONCE = 8  # arrays that CuPy copies one by one; of more the host writes a table of addresses
+
+
+def joined(arrays: Sequence[Array], axis: int) -> Array:
+    """numpy.concatenate, which a CUDA graph can hold."""
+    xp = array_module(*arrays)
+    if len(arrays) > AT_ONCE and is_capturing(arrays[0]):
+        groups = range(0, len(arrays), AT_ONCE)
+        return joined([xp.concatenate(arrays[i : i + AT_ONCE], axis=axis) for i in groups], axis)
+    return xp.concatenate(arrays, axis=axis)
+
+
+def stacked(arrays: Sequence[Array], axis: int) -> Array:
+    """numpy.stack, which a CUDA graph can hold."""
+    xp = array_module(*arrays)
+    if len(arrays) > AT_ONCE and is_capturing(arrays[0]):
+        return joined([xp.expand_dims(a, axis) for a in arrays], axis)
+    return xp.stack(arrays, axis=axis)
 
 
 @op("tl", dtypes="promote", aliases=("concat", "concatenate"))
@@ -22,18 +41,18 @@ def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
         raise ArgumentError("cat: expected a non-empty list of tensors")
     xp = array_module(tensors[0])
     try:
-        joined = xp.concatenate(tensors, axis=dim)
+        whole = joined(tensors, dim)
     except ValueError:  # NumPy's reasons, or one-dim tensors that PyTorch skips
-        joined = xp.concatenate(_that_fit(tensors, dim), axis=dim)
-    axis = dim % joined.ndim
-    sizes = [a.shape[axis] if a.ndim == joined.ndim else None for a in tensors]
+        whole = joined(_that_fit(tensors, dim), dim)
+    axis = dim % whole.ndim
+    sizes = [a.shape[axis] if a.ndim == whole.ndim else None for a in tensors]
 
     def backward(g: Array) -> tuple[Array, ...]:
         ends = list(accumulate(n or 0 for n in sizes))
         parts = zip(sizes, ends, strict=True)
         return tuple(xp.zeros(0, g.dtype) if n is None else g[part(axis, end - n, end)] for n, end in parts)
 
-    return joined, backward
+    return whole, backward
 
 
 def _that_fit(tensors: Sequence[Array], dim: int) -> list[Array]:
@@ -63,13 +82,13 @@ def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
         raise ShapeError(f"stack: expected tensors of equal size, got {shapes}")
     dim = normalize_dim(dim, tensors[0].ndim + 1, "stack")
     count = len(tensors)
-    return array_module(tensors[0]).stack(tensors, axis=dim), lambda g: tuple(g[on_axis(dim, i)] for i in range(count))
+    return stacked(tensors, dim), lambda g: tuple(g[on_axis(dim, i)] for i in range(count))
 
 
 def _cut(input: Array, dim: int, sizes: Sequence[int]) -> Result:
     ends = list(accumulate(sizes))
     parts = tuple(input[part(dim, end - n, end)] for n, end in zip(sizes, ends, strict=True))
-    return parts, lambda *gs: (array_module(*gs).concatenate(gs, axis=dim),)
+    return parts, lambda *gs: (joined(gs, dim),)
 
 
 @op(dtypes="keep", view=True)
@@ -140,7 +159,7 @@ def unbind(input: Array, dim: int = 0) -> Result:
         raise DimensionError("unbind: a 0-dim tensor has no dim to take apart")
     dim = normalize_dim(dim, input.ndim, "unbind")
     parts = tuple(input[(*on_axis(dim, i), ...)] for i in range(input.shape[dim]))
-    return parts, lambda *gs: (array_module(*gs).stack(gs, axis=dim),)
+    return parts, lambda *gs: (stacked(gs, dim),)
 
 
 def _splittable(input: Array, dim: int, name: str) -> int:

@@ -1,7 +1,6 @@
 """Inverses, determinants and linear systems.
 
-A matrix that has no answer raises LinAlgError on the CPU; on a GPU its answer is inf or NaN, because asking would wait
-for the device.
+A matrix that has no answer raises LinAlgError. On a GPU, asking whether it has one waits for the device, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tallow import return_types
-from tallow.devices import array_module
+from tallow.devices import array_module, linalg_errors
 from tallow.errors import LinAlgError, ShapeError
 from tallow.ops.expect import expect_float
 from tallow.ops.matmul import product
@@ -54,17 +53,28 @@ def lapack(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -
     Raises: LinAlgError.
     """
     try:
-        result = function(*args, **kwargs)
-    except np.linalg.LinAlgError as error:
-        raise _failure(name, str(error).lower(), args[0]) from None
+        with linalg_errors(args[0]):
+            result = function(*args, **kwargs)
+    except np.linalg.LinAlgError:
+        raise _failure(name, args[0]) from None
     if FAILS_SILENTLY and _is_nan(result if hasattr(result, "dtype") else result[0]) and not _is_nan(args[0]):
-        raise _failure(name, "singular matrix, or no convergence", args[0])
+        raise _failure(name, args[0])
     return result
 
 
-def _failure(name: str, reason: str, a: Array) -> LinAlgError:
+def _failure(name: str, a: Array) -> LinAlgError:
+    words = name.removeprefix("linalg.").split("_")[0]
+    reason = FAILURES.get(words, "the iteration did not converge")
     mend = "add a small multiple of the identity, or use linalg.pinv or linalg.lstsq"
     return LinAlgError(f"{name}: {reason}; shape {a.shape}", mend=mend)
+
+
+FAILURES = {
+    "cholesky": "the matrix is not positive definite",
+    "inv": "singular matrix",
+    "slogdet": "singular matrix",
+    "solve": "singular matrix",
+}
 
 
 # NumPy hears of LAPACK's failures by the floating-point status, and WebAssembly has none. There the NaN that it fills
@@ -166,7 +176,10 @@ def _solved(name: str, a: Array, b: Array, form: tuple[Reform, Reform], of_a: Re
     xp = array_module(a)
     b = enter(b)
     shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    x = lapack(name, xp.linalg.solve, a, xp.broadcast_to(b, (*shape, *b.shape[-2:])))
+    a, b = (xp.broadcast_to(m, (*shape, *m.shape[-2:])) for m in (a, b))  # CuPy solves what has the same batch dims
+    if not b.size:  # and not what has no columns
+        return leave(xp.zeros(b.shape, b.dtype)), lambda g: (xp.zeros(of_a(a).shape, b.dtype), xp.zeros_like(g))
+    x = lapack(name, xp.linalg.solve, a, b)
 
     def backward(g: Array) -> tuple[Any, Any]:
         db = xp.linalg.solve(transposed(a), enter(g))

@@ -9,6 +9,7 @@ from tallow.dtypes import widen
 from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.expect import expect_float
+from tallow.ops.filling import put_number
 from tallow.ops.table import Array, Index, Result, op
 
 
@@ -140,7 +141,7 @@ def multi_margin(input: Array, target: Index, p: int = 1, margin: float = 1.0, w
     if weight is not None:
         scale *= widen(weight).astype(input.dtype, copy=False)[target]
     excess = xp.maximum(margin - input[at][:, None] + input, 0)
-    excess[at] = 0
+    put_number(excess, at, 0)
 
     def backward(g: Array) -> tuple[Array]:
         slope = (excess > 0).astype(g.dtype) if p == 1 else p * excess ** (p - 1)

@@ -14,7 +14,7 @@ from tallow.ops.along import axis_of, part, places, position, take
 from tallow.ops.expect import expect_float, refuse_bool
 from tallow.ops.reduction import kept_shape, left_shape
 from tallow.ops.scan import running
-from tallow.ops.sorting import expect_elements, order, pick_one
+from tallow.ops.sorting import expect_elements, order, partial_order, pick_one
 from tallow.ops.table import Array, Result, Scalar, op
 
 
@@ -34,7 +34,7 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Resu
     x, axis = axis_of(input, dim, "kthvalue")
     if not 1 <= k <= x.shape[axis]:
         raise ShapeError(f"kthvalue: k={k} is out of range for dim {dim} of size {x.shape[axis]}")
-    ranked = array_module(x).argpartition(x, k - 1, axis=axis).astype(np.int64, copy=False)
+    ranked = partial_order(x, k - 1, axis)
     return pick_one(input, x, ranked[part(axis, k - 1, k)], axis, keepdim)
 
 

@@ -14,7 +14,7 @@ from tallow.errors import DimensionError, DtypeError, ShapeError
 from tallow.ops.accumulate import add_at, combine_at
 from tallow.ops.along import on_axis
 from tallow.ops.dims import normalize_dim
-from tallow.ops.filling import constant, factor
+from tallow.ops.filling import constant, factor, placed, put_number
 from tallow.ops.gather import check_index, check_long, flat_places
 from tallow.ops.indexing import check_places
 from tallow.ops.table import Index, Result, op
@@ -69,11 +69,11 @@ def scatter(
 
     def cleared(g: Array) -> Array:
         kept = _flat_copy(g)
-        kept[places] = 0
+        put_number(kept, places, 0)
         return kept.reshape(shape)
 
     if not hasattr(src, "dtype"):
-        flat[places] = constant(value if src is None else src, dtypes.dtype_of(input), name)
+        put_number(flat, places, constant(value if src is None else src, dtypes.dtype_of(input), name)[()])
         return flat.reshape(shape), lambda g: (lambda: cleared(g), None)
     part, put_back = _source_at(src, index, name)
     flat[places] = part
@@ -138,7 +138,7 @@ def scatter_reduce(
     part, put_back = _source_at(src, index, name)
     own = _flat_copy(input)
     if not include_self:
-        own[places] = _neutral(reduce, own.dtype)
+        put_number(own, places, _neutral(reduce, own.dtype))
     state = _Scattered(reduce, own, places, part, include_self)
 
     def backward(g: Array) -> tuple[Any, Any]:
@@ -182,7 +182,7 @@ class _Scattered:
         else:
             slope = (self.own == self.result) / self._ties()
         if not self.include_self:
-            slope[self.places] = 0
+            put_number(slope, self.places, 0)
         return g * slope.astype(g.dtype)
 
     def part_gradient(self, g: Array) -> Array:
@@ -280,7 +280,7 @@ def index_copy(input: Array, dim: int, index: Index, source: Array) -> Result:
 
 def _zero_along(g: Array, dim: int, places: Array) -> Array:
     kept = g.copy()
-    kept[on_axis(dim, places)] = 0
+    put_number(kept, on_axis(dim, places), 0)
     return kept
 
 
@@ -293,7 +293,7 @@ def index_fill(input: Array, dim: int, index: Index, value: Array | Scalar) -> R
     places = check_index(index, x.shape[dim], dim, "index_fill", lowest=None) % max(x.shape[dim], 1)
     number: Any = value
     if not hasattr(value, "dtype"):
-        number = constant(value, dtypes.dtype_of(input), "index_fill")[()]
+        number = placed(constant(value, dtypes.dtype_of(input), "index_fill"), array_module(input))
     elif number.ndim:
         raise ShapeError(f"index_fill: value must be a number or a 0-dim tensor, got shape {list(number.shape)}")
     shape = input.shape

@@ -9,6 +9,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.along import places, take
+from tallow.ops.sorting import sortable
 from tallow.ops.table import Array, Index, Result, Scalar, op
 
 
@@ -96,4 +97,6 @@ def isin(
 ) -> Result:
     """Whether each element is one of the test elements, or with `invert` is not. Dtypes: bool"""
     xp = array_module(elements, test_elements)
+    if hasattr(test_elements, "dtype"):
+        test_elements = sortable(test_elements)  # which CuPy searches
     return xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert), None

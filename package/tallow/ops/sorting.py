@@ -42,15 +42,33 @@ def expect_elements(x: Array, axis: int, dim: int | None, name: str) -> None:
         raise DimensionError(f"{name}: expected reduction dim {dim} to have non-zero size, got shape {x.shape}")
 
 
+def sortable(x: Array) -> Array:
+    """The elements with one NaN for all. CuPy sorts a vector of floats by their bits, where NaN of the sign that x86
+    gives to 0 / 0 are the least."""
+    xp = array_module(x)
+    return x if xp is np or x.dtype.kind != "f" else xp.where(xp.isnan(x), np.nan, x)
+
+
 def order(x: Array, axis: int, descending: bool) -> Array:
     """The indices that sort along `axis`; equal elements keep their order, NaN is the greatest."""
-    xp = array_module(x)
+    xp, x = array_module(x), sortable(x)
     if not descending:
         return xp.argsort(x, axis=axis, kind="stable").astype(np.int64, copy=False)
     # Reversed before and after: a descending order that keeps equal elements in theirs.
     reverse = reversal(axis)
     indices = xp.argsort(x[reverse], axis=axis, kind="stable").astype(np.int64, copy=False)
     return x.shape[axis] - 1 - indices[reverse]
+
+
+def partial_order(x: Array, kth: int, axis: int) -> Array:
+    """Indices of which the one at `kth` is where it would be in `order`, none greater before and none less behind it.
+
+    CuPy's argpartition compares with <, which NaN puts out of order, and mostly sorts.
+    """
+    xp = array_module(x)
+    if xp is not np and x.dtype.kind == "f":
+        return order(x, axis, descending=False)
+    return xp.argpartition(x, kth, axis=axis).astype(np.int64, copy=False)
 
 
 @op(result=return_types.sort)
@@ -78,10 +96,9 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     n = x.shape[axis]
     if not 0 <= k <= n:
         raise ShapeError(f"topk: k={k} is out of range for dim {dim} of size {n}")
-    xp = array_module(x)
     if k < n:
-        ranked = xp.argpartition(x, min(n - k, n - 1) if largest else max(k, 1) - 1, axis=axis)
-        chosen_k = ranked[part(axis, n - k, None) if largest else part(axis, None, k)].astype(np.int64, copy=False)
+        ranked = partial_order(x, min(n - k, n - 1) if largest else max(k, 1) - 1, axis)
+        chosen_k = ranked[part(axis, n - k, None) if largest else part(axis, None, k)]
         indices = take(chosen_k, order(take(x, chosen_k, axis), axis, largest), axis)
     else:
         indices = order(x, axis, largest)
@@ -98,7 +115,7 @@ def extreme(input: Array, dim: int, keepdim: bool, name: str, function: str) -> 
 
 @op("", result=return_types.max)
 def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
-    """The maximum along `dim` and the index of the first one, which gets the gradient.
+    """The maximum along `dim` and the index of the first one, which gets the gradient; of several NaN, on a GPU, any.
 
     Raises:  DimensionError for an empty dim
     """
@@ -107,7 +124,7 @@ def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
 
 @op("", result=return_types.min)
 def min_along(input: Array, dim: int, keepdim: bool = False) -> Result:
-    """The minimum along `dim` and the index of the first one, which gets the gradient.
+    """The minimum along `dim` and the index of the first one, which gets the gradient; of several NaN, on a GPU, any.
 
     Raises:  DimensionError for an empty dim
     """
@@ -126,7 +143,7 @@ def _index_of_extreme(input: Array, dim: int | None, keepdim: bool, name: str) -
 
 @op()
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Result:
-    """Where the first maximum stands: along `dim`, or in the flattened tensor.
+    """Where the first maximum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any.
 
     Raises:  DimensionError for an empty dim, DtypeError for bool
     """
@@ -135,7 +152,7 @@ def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Resul
 
 @op()
 def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Result:
-    """Where the first minimum stands: along `dim`, or in the flattened tensor.
+    """Where the first minimum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any.
 
     Raises:  DimensionError for an empty dim, DtypeError for bool
     """

@@ -15,6 +15,8 @@ from tallow.dtypes import CONVERTERS
 from tallow.errors import DeviceError
 from tallow.kernels import register_provider
 
+EXTRAS = "pip install -U 'tallow[cuda12]' or 'tallow[cuda13]', the CUDA version that nvidia-smi shows"
+
 
 def register() -> None:
     """Make `cuda` a device of this process.
@@ -54,7 +56,7 @@ def _import_cupy() -> ModuleType:
     except ImportError as error:
         raise DeviceError(
             f"device 'cuda' needs CuPy: {error}",
-            mend="pip install 'tallow[cuda12]' or 'tallow[cuda13]', the CUDA version that nvidia-smi shows",
+            mend=EXTRAS,
         ) from error
     return cupy
 

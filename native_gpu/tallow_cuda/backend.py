@@ -16,13 +16,13 @@ import numpy as np
 
 from tallow.devices import device
 from tallow.errors import DeviceError, KernelCompileError
+from tallow_cuda import EXTRAS
 from tallow_cuda.cublas import Cublas
 from tallow_cuda.launching import argument
-from tallow_cuda.memory import Memory
+from tallow_cuda.memory import Memory, graph_pool
 from tallow_cuda.sources import with_headers
 from tallow_cuda.uploads import Uploads, is_pinned, pinned
 
-EXTRAS = "pip install -U 'tallow[cuda12]' or 'tallow[cuda13]', the CUDA version that nvidia-smi shows"
 SHARED_WITHOUT_ASKING = 40 * 1024  # bytes of dynamic shared memory that every launch may have, of 48 KiB with its own
 
 
@@ -140,6 +140,8 @@ class CupyBackend:
             function(grid, block, tuple(map(argument, args)), shared_mem=shared_mem)
 
         return run
+
+    graph_pool = staticmethod(graph_pool)
 
     def prepare_capture(self) -> None:
         """Make what the current stream has to have before it captures a graph."""

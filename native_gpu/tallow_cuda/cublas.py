@@ -18,6 +18,7 @@ import numpy as np
 
 from tallow.dtypes import BF16, F16
 from tallow.errors import DeviceError
+from tallow_cuda import EXTRAS
 from tallow_cuda.matrices import Operand
 
 WORKSPACE_BYTES = 32 << 20  # what NVIDIA recommends for Hopper
@@ -30,9 +31,12 @@ ONE, ZERO = ctypes.c_float(1.0), ctypes.c_float(0.0)
 
 @cache
 def _library() -> ctypes.CDLL:
-    from cuda.pathfinder import load_nvidia_dynamic_lib  # CuPy finds its libraries so too
+    from cuda import pathfinder  # CuPy requires it, and finds its libraries so too
 
-    path = load_nvidia_dynamic_lib("cublas").abs_path
+    try:
+        path = pathfinder.load_nvidia_dynamic_lib("cublas").abs_path
+    except pathfinder.DynamicLibNotFoundError as error:
+        raise DeviceError(f"products on a GPU need cuBLAS: {error}", mend=EXTRAS) from error
     library = ctypes.CDLL(path)
     library.cublasGemmStridedBatchedEx.argtypes = [
         *(c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p),  # handle, operations, m, n, k, alpha
@@ -71,10 +75,9 @@ class Cublas:
         _check(status, f"a product of ({m}, {k}) and ({k}, {n})")
 
     def prepare(self) -> None:
-        """Make the handle of the current stream, if the program uses any: that may wait for the device, which a stream
-        that is captured must not."""
-        if self._handles:
-            self._handle()
+        """Make the handle of the current stream. That waits for the device and takes memory, which a stream that is
+        captured must not, and which would be the graph's."""
+        self._handle()
 
     def _handle(self) -> int:
         """That of the current stream. A handle keeps its stream and workspace, so that graphs can capture it."""

@@ -13,6 +13,32 @@ import cupy
 from tallow.errors import OutOfMemoryError
 
 
+def graph_pool() -> Any:
+    """Memory for what a CUDA graph captures.
+
+    Where the driver has no more, CuPy's pools give back what is in no array and ask again. A graph goes on to write
+    there, whether arrays are left or not: its pool keeps everything.
+
+    Raises:  its malloc: OutOfMemoryError
+    """
+    pool = cupy.cuda.MemoryPool(_from_driver)
+    pool.set_limit(size=0)  # a limit of the program's, CUPY_GPU_MEMORY_LIMIT, would be met in the same way
+    return pool
+
+
+def _from_driver(size: int) -> Any:
+    try:
+        return cupy.cuda.MemoryPointer(cupy.cuda.Memory(size), 0)
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        if error.status != cupy.cuda.runtime.errorMemoryAllocation:
+            raise
+        device = cupy.cuda.runtime.getDevice()
+        raise OutOfMemoryError(
+            f"CUDA out of memory: {size:,} bytes asked for on cuda:{device}, for a CUDA graph",
+            mend="tl.cuda.empty_cache() before the capture; reset() graphs that are not needed; smaller batches",
+        ) from error
+
+
 class Memory:
     """An allocator for CuPy over its own pool: `cupy.cuda.set_allocator(memory.allocate)`."""
 

@@ -40,7 +40,7 @@ class Uploads:
     def __init__(self) -> None:
         self._unfinished: deque[tuple[Any, Host]] = deque()  # an event behind each copy, and what is copied
         self._parts: dict[int, list[tuple[Host, Any]]] = {}  # by device: pinned memory, and the event behind its copy
-        self._lock = threading.Lock()  # of the parts
+        self._lock = threading.Lock()  # of both
 
     def upload(self, array: Host, non_blocking: bool) -> cupy.ndarray:
         """The array on the current device.
@@ -54,9 +54,10 @@ class Uploads:
         made = cupy.empty(array.shape, array.dtype)
         done = self._start(array, made.data)
         if non_blocking:
-            while self._unfinished and self._unfinished[0][0].done:
-                self._unfinished.popleft()
-            self._unfinished.append((done, array))
+            with self._lock:
+                while self._unfinished and self._unfinished[0][0].done:
+                    self._unfinished.popleft()
+                self._unfinished.append((done, array))
         else:
             done.synchronize()
         return made

@@ -35,6 +35,19 @@ def test_a_replay_reads_what_is_there_then(cuda: str) -> None:
     assert total.tolist() == [13, 21]
 
 
+def test_a_capture_has_the_handles_that_it_needs(cuda: str) -> None:
+    """A product that nothing came before: making cuBLAS's handle waits for the device, so it is made first."""
+    x = tl.arange(128.0, device=cuda).reshape(8, 16)
+    g = tl.cuda.CUDAGraph()
+    with tl.cuda.stream(tl.cuda.Stream()):
+        g.capture_begin()
+        y = x @ x.T
+        g.capture_end()
+    g.replay()
+    host = np.arange(128.0).reshape(8, 16)
+    assert y.tolist() == (host @ host.T).tolist()
+
+
 def test_graphs_share_a_pool_and_are_reset(cuda: str) -> None:
     x = tl.ones(2, device=cuda)
     first, second = tl.cuda.CUDAGraph(), tl.cuda.CUDAGraph()

@@ -104,6 +104,51 @@ def test_out_of_memory_says_how_much_there_was(memory: Any) -> None:
     assert issubclass(OutOfMemoryError, RuntimeError)
 
 
+class DriverError(RuntimeError):
+    status = 2  # cudaErrorMemoryAllocation
+
+
+class PoolOfPieces:
+    """As cupy.cuda.MemoryPool, whose arrays give their memory back to it: where its allocator finds none, it frees what
+    no array has and asks again (cuda/memory.pyx, _try_malloc)."""
+
+    def __init__(self, allocator: Any) -> None:
+        self.allocator = allocator
+        self.free: list[int] = []
+        self.limit: int | None = None
+
+    def set_limit(self, size: int) -> None:
+        self.limit = size
+
+    def malloc(self, size: int) -> Any:
+        try:
+            return self.allocator(size)
+        except DriverError:
+            self.free.clear()
+            return self.allocator(size)
+
+
+def test_a_capture_without_room_takes_none_of_earlier_ones(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = sys.modules["tallow_cuda.memory"]
+    cuda = made.cupy.cuda
+    cuda.runtime.CUDARuntimeError, cuda.runtime.errorMemoryAllocation = DriverError, 2
+    cuda.MemoryPool, cuda.MemoryPointer = PoolOfPieces, lambda memory, offset: memory
+
+    def driver(size: int) -> int:
+        if size > 1000:
+            raise DriverError("out of memory")
+        return size
+
+    cuda.Memory = driver
+    pool = made.graph_pool()
+    assert pool.malloc(1000) == 1000
+    assert pool.limit == 0
+    pool.free.append(1000)  # of an array that is gone; a captured graph writes there all the same
+    with pytest.raises(OutOfMemoryError, match=r"1,001 bytes asked for on cuda:0, for a CUDA graph\n.*empty_cache\(\)"):
+        pool.malloc(1001)
+    assert pool.free == [1000]
+
+
 def test_tf32_is_switched_where_the_device_is(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = cupy_like.Backend()
     monkeypatch.setitem(devices._BY_TYPE, "cuda", backend)
@@ -159,6 +204,8 @@ def test_streams_and_events(monkeypatch: pytest.MonkeyPatch) -> None:
     Stream.log.clear()
     monkeypatch.setattr(Stream, "null", null, raising=False)
     cuda = SimpleNamespace(
+        runtime=SimpleNamespace(getDevice=lambda: 0),
+        Device=cupy_like.Gpu,
         Stream=Stream,
         Event=Event,
         get_current_stream=lambda: Stream.current,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,3 +98,86 @@ def test_writes_views_and_new_tensors() -> None:
     assert tl.cuda.current_device() == 0
     with pytest.raises(tl.errors.DeviceError, match="found cuda:0 and cuda:1"):
         tl.ones(2, device="cuda:0") + tl.ones(2, device="cuda:1")
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_views_go_to_the_other_one() -> None:
+    x = tl.arange(12.0, device="cuda:0").reshape(3, 4)
+    for view in (x.T, x[:, 1:3], x[::2], x.expand(2, 3, 4), x[1]):
+        there = view.to("cuda:1")
+        assert str(there.device) == "cuda:1"
+        assert there.tolist() == view.tolist()
+    assert tl.cuda.current_device() == 0
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_a_stream_of_the_other_one() -> None:
+    """As in PyTorch: within the block, the stream's device is the current one."""
+    side = tl.cuda.Stream("cuda:1")
+    assert str(side.device) == "cuda:1"
+    with tl.cuda.stream(side):
+        assert tl.cuda.current_device() == 1
+        assert tl.cuda.current_stream() == side
+        x = tl.ones(3, device="cuda")
+    assert str(x.device) == "cuda:1"
+    assert tl.cuda.current_device() == 0
+    assert tl.cuda.current_stream() != side
+    assert tl.cuda.default_stream(1) != tl.cuda.default_stream(0) == tl.cuda.current_stream(0)
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_a_graph_on_the_other_one() -> None:
+    x = tl.ones(3, device="cuda:1")
+    g = tl.cuda.CUDAGraph()
+    with tl.cuda.graph(g, stream=tl.cuda.Stream("cuda:1")):
+        y = x + 1
+    assert tl.cuda.current_device() == 0
+    with tl.cuda.device(1):
+        g.replay()
+    assert y.tolist() == [2, 2, 2]
+
+
+class Late:
+    """A library with two GPUs whose streams note what they are given, and that copies as CuPy does."""
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+        copied, contiguous = cupy_like.MODULE.array, cupy_like.MODULE.ascontiguousarray
+        cuda = SimpleNamespace(
+            runtime=SimpleNamespace(getDeviceCount=lambda: 2, getDevice=lambda: cupy_like.Gpu.current),
+            Device=cupy_like.Gpu, Event=lambda disable_timing: f"on {cupy_like.Gpu.current}", get_allocator=str,
+            get_current_stream=lambda: SimpleNamespace(
+                record=lambda event: self.note("record", event), wait_event=lambda event: self.note("wait", event)
+            ),
+        )  # fmt: skip
+        self.module = SimpleNamespace(
+            cuda=cuda, ndarray=cupy_like.Array, get_default_memory_pool=lambda: SimpleNamespace(malloc=len),
+            ascontiguousarray=lambda x: (self.note("contiguous"), contiguous(x))[1],
+            array=lambda x: (self.note("copy"), copied(x))[1],
+        )  # fmt: skip
+
+    def note(self, what: str, event: Any = None) -> Any:
+        self.log.append((cupy_like.Gpu.current, what, *([event] if event else [])))
+        return event
+
+
+def test_copies_wait_for_what_makes_them_and_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = Late()
+    monkeypatch.setattr(cupy_like.Gpu, "count", 2)
+    for name, module in (("cupy", late.module), ("cupyx", SimpleNamespace())):
+        monkeypatch.setitem(sys.modules, name, module)
+    names = [f"tallow_cuda.{name}" for name in ("backend", "cublas", "memory", "uploads")]
+    for name in names:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    try:
+        backend = importlib.import_module("tallow_cuda.backend").CupyBackend()
+        x = cupy_like.Array(np.arange(6.0).reshape(2, 3))
+        there = backend.transfer(x[:, 1:], devices.device("cuda:1"))
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)  # it holds the library that was not CuPy
+    assert (there.gpu, there.host.tolist()) == (1, [[1, 2], [4, 5]])
+    assert late.log == [
+        (0, "contiguous"), (0, "record", "on 0"), (1, "wait", "on 0"), (1, "copy"), (1, "record", "on 1"),
+        (0, "wait", "on 1"),
+    ]  # fmt: skip

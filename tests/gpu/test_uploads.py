@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -149,6 +150,31 @@ def test_a_copy_keeps_what_it_reads(card: Card) -> None:
     queue.upload(uploads.pinned(np.ones(1)), non_blocking=True)
     gc.collect()
     assert kept() is None
+
+
+def test_threads_do_not_drop_what_another_copy_reads(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread looks through the copies that are done, just when this one has found the first of them."""
+    uploads = importlib.import_module("tallow_cuda.uploads")
+    queue = uploads.Uploads()
+    queue.upload(uploads.pinned(np.ones(1)), non_blocking=True)
+    source = uploads.pinned(np.arange(3.0))
+    kept = weakref.ref(source)
+    queue.upload(source, non_blocking=True)
+    del source
+    other = threading.Thread(target=queue.upload, args=(uploads.pinned(np.ones(1)), True))
+
+    class Asked:
+        def __bool__(self) -> bool:
+            if not other.ident:
+                other.start()
+                other.join(0.2)  # it has to wait for this one
+            return True
+
+    queue._unfinished[0][0].done = Asked()
+    queue.upload(uploads.pinned(np.ones(1)), non_blocking=True)
+    other.join()
+    gc.collect()
+    assert kept() is not None
 
 
 def test_a_blocking_copy_is_done(card: Card) -> None:

@@ -186,6 +186,14 @@ class Module(Namespace):
         self.lib.stride_tricks = Namespace("stride_tricks", np.lib.stride_tricks, NAMES["stride_tricks"])
         self.cuda = gpus()
 
+    def array(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """Copies from another GPU too, but no view that is not contiguous (_core/core.pyx, ndarray.copy)."""
+        if isinstance(x, Array) and x.gpu != Gpu.current:
+            if not (x.host.flags.c_contiguous or x.host.flags.f_contiguous):
+                raise NotImplementedError("CuPy cannot copy non-contiguous array between devices.")
+            return Array(x.host.copy(order="K"))
+        return guarded("array", np.array, NAMES["functions"]["array"])(x, *args, **kwargs)
+
     def __getattr__(self, name: str) -> Any:
         if name in NAMES["ufuncs"]:
             setattr(self, name, Ufunc(name))
@@ -230,6 +238,9 @@ class Gpu:
 
     def __exit__(self, *error: object) -> None:
         Gpu.current = self.outside.pop()
+
+
+streams_like.current_device = lambda: Gpu.current
 
 
 class Array:
@@ -425,18 +436,24 @@ class Backend:
 
     def __init__(self) -> None:
         self.kernels: dict[Any, Any] = {}
+        self.prepared: list[Any] = []  # the streams that have handles of cuBLAS
 
     compile_kernel = staticmethod(cuda_emulator.compile_kernel)
 
-    @staticmethod
-    def gemm(*args: Any) -> None:
+    def gemm(self, *args: Any) -> None:
+        if streams_like.get_current_stream() not in self.prepared:
+            self.prepare_capture()
         if not streams_like.later(lambda: blas_like.gemm(*args)):
             blas_like.gemm(*args)
 
     def multiprocessors(self) -> int:
         return 1
 
-    def prepare_capture(self) -> None: ...
+    graph_pool = streams_like.MemoryPool
+
+    def prepare_capture(self) -> None:
+        streams_like.refuse("to make a handle of cuBLAS")
+        self.prepared.append(streams_like.get_current_stream())
 
     def compute_capability(self) -> tuple[int, int]:
         return 9, 0  # what tests.support.nvrtc compiles for
@@ -482,8 +499,11 @@ class Backend:
         return array.get()
 
     def transfer(self, array: Array, target: device) -> Array:
+        with array.device:
+            if not (array.flags.c_contiguous or array.flags.f_contiguous):
+                array = MODULE.ascontiguousarray(array)
         with check_there(target):
-            return Array(array.host.copy())
+            return MODULE.array(array)
 
 
 def register() -> Backend:

@@ -17,6 +17,11 @@ Step = Callable[[], Any]
 current: list[Stream] = []
 
 
+def current_device() -> int:
+    """The number of the GPU that is current; cupy_like puts its own in place."""
+    return 0
+
+
 class Graph:
     """As cupy.cuda.Graph."""
 
@@ -39,10 +44,13 @@ class Stream:
 
     def __init__(self, non_blocking: bool = False, priority: int = 0) -> None:
         self.ptr = Stream.made
+        self.device_id = current_device() if Stream.made else -1  # that of the null stream is any
         Stream.made += 1
         self.steps: list[Step] | None = None
 
     def __enter__(self) -> Stream:
+        if self.device_id not in (-1, current_device()):  # cuda/stream.pyx, check_stream_device_match
+            raise RuntimeError(f"The device that the stream is created on ({self.device_id}) does not match")
         current.append(self)
         return self
 

@@ -32,12 +32,14 @@ Source:  NVIDIA, "CUDA C++ Programming Guide", CUDA Graphs; torch.cuda.CUDAGraph
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, ClassVar
 
 from tallow import cuda
 from tallow.autograd.modes import mode, no_grad
 from tallow.cuda.streams import Stream, current_stream, default_stream
+from tallow.cuda.streams import stream as use_stream
 from tallow.devices import get_backend
 from tallow.errors import ArgumentError, DeviceError, GraphError, ShapeError, TallowError
 from tallow.nn.module import Module
@@ -56,9 +58,14 @@ def _cuda() -> Any:
     return get_backend("cuda").module.cuda
 
 
+def _backend() -> Any:
+    """CuPy's backend, which does more than any has to."""
+    return get_backend("cuda")
+
+
 def graph_pool_handle() -> Any:
     """Memory for several graphs, which are then replayed in the order of their captures."""
-    return _cuda().MemoryPool()
+    return _backend().graph_pool()
 
 
 def is_current_stream_capturing() -> bool:
@@ -90,6 +97,7 @@ class CUDAGraph:
             raise GraphError(
                 "the default stream cannot be captured", mend="capture within `with tl.cuda.graph(g):`, or in a Stream"
             )
+        _backend().prepare_capture()
         self._pool = graph_pool_handle() if pool is None else pool
         allocator = _cuda().using_allocator(self._pool.malloc)
         # Memory that the pool has not yet comes from the driver during the capture, which the other modes forbid.
@@ -135,7 +143,8 @@ class graph:
         pool: as `CUDAGraph.capture_begin`
         stream: to capture from; if None, one for all captures on a device.
 
-    Raises:  DeviceError, at the end, when something within cannot be part of a graph; the cause says what
+    Raises:  DeviceError, at the end, when something within cannot be part of a graph; the cause says what.
+             OutOfMemoryError where the device has no more for the graph: memory of earlier graphs is not taken
     """
 
     _streams: ClassVar[dict[Any, Stream]] = {}  # by library and device
@@ -147,14 +156,11 @@ class graph:
         self._stream = stream or self._streams.get(key) or self._streams.setdefault(key, Stream())
 
     def __enter__(self) -> None:
-        cuda.synchronize()  # what comes before is done, on whatever stream
-        self._stream.cupy_stream.__enter__()
-        try:
-            get_backend("cuda").prepare_capture()  # type: ignore[attr-defined]  # of CuPy's backend
+        cuda.synchronize(self._stream.device)  # what comes before is done, on whatever stream
+        with ExitStack() as entered:
+            entered.enter_context(use_stream(self._stream))
             self.cuda_graph.capture_begin(self._pool)
-        except BaseException:
-            self._stream.cupy_stream.__exit__(None, None, None)
-            raise
+            self._entered = entered.pop_all()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -165,7 +171,7 @@ class graph:
             if error is None:
                 raise  # else it follows from that one
         finally:
-            self._stream.cupy_stream.__exit__(kind, error, traceback)
+            self._entered.close()
         if error is not None:
             self.cuda_graph.reset()
             explained = _explained(error)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from tallow import cuda
+from tallow import cuda, devices
 from tallow.devices import get_backend
 from tallow.errors import ArgumentError
 
@@ -34,12 +35,22 @@ class Event:
     """
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
-        self.cupy_event = _cuda().Event(block=blocking, disable_timing=not enable_timing, interprocess=interprocess)
+        self._options = {"block": blocking, "disable_timing": not enable_timing, "interprocess": interprocess}
+        self._made: Any = None
         self.enable_timing = enable_timing
+
+    @property
+    def cupy_event(self) -> Any:
+        """CuPy's event, of the device that was current when it was first asked for."""
+        if self._made is None:
+            self._made = _cuda().Event(**self._options)
+        return self._made
 
     def record(self, stream: Stream | None = None) -> None:
         """Be the moment when the stream, or the current one, has done all that it was given so far."""
-        self.cupy_event.record((current_stream() if stream is None else stream).cupy_stream)
+        stream = current_stream() if stream is None else stream
+        with cuda.device(stream.device):
+            self.cupy_event.record(stream.cupy_stream)
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let what the stream, or the current one, is given from now on wait for this moment."""
@@ -69,14 +80,20 @@ class Stream:
     Args:
         device: the current one if None.
         priority: lower goes first.
-        cupy_stream: one that there is; tallow's own.
+        cupy_stream: one of the device that there is; tallow's own.
     """
 
     def __init__(self, device: Any = None, priority: int = 0, *, cupy_stream: Any = None) -> None:
+        self._index = cuda._index(device)
         if cupy_stream is None:
-            with nullcontext() if device is None else cuda.device(device):
+            with cuda.device(self._index):
                 cupy_stream = _cuda().Stream(non_blocking=True, priority=priority)
         self.cupy_stream = cupy_stream
+
+    @property
+    def device(self) -> devices.device:
+        """The GPU that the stream is of."""
+        return devices.device("cuda", self._index)
 
     @property
     def cuda_stream(self) -> int:
@@ -84,10 +101,13 @@ class Stream:
         return int(self.cupy_stream.ptr)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and self.cuda_stream == other.cuda_stream
+        return isinstance(other, Stream) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self.cuda_stream)
+        return hash(self._key())
+
+    def _key(self) -> tuple[int, int]:
+        return self._index, self.cuda_stream
 
     def query(self) -> bool:
         """Whether all that it was given is done."""
@@ -111,15 +131,21 @@ class Stream:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The one that ops go to."""
-    return Stream(cupy_stream=_cuda().get_current_stream())
+    """The one that ops on a device go to; on the current one if None."""
+    with cuda.device(device):
+        return Stream(cupy_stream=_cuda().get_current_stream())
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The one that ops go to where the program has chosen none."""
-    return Stream(cupy_stream=_cuda().Stream.null)
+    """The one that ops on a device go to where the program has chosen none."""
+    return Stream(device, cupy_stream=_cuda().Stream.null)
 
 
-def stream(stream: Stream | None) -> AbstractContextManager[Any]:
-    """Within the block, ops go to this stream: `with tl.cuda.stream(s):`."""
-    return nullcontext() if stream is None else stream.cupy_stream
+@contextmanager
+def stream(stream: Stream | None) -> Iterator[None]:
+    """Within the block, ops go to this stream, and its device is the current one: `with tl.cuda.stream(s):`."""
+    if stream is None:
+        yield
+        return
+    with cuda.device(stream.device), stream.cupy_stream:
+        yield

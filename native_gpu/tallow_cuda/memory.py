@@ -12,6 +12,8 @@ import cupy
 
 from tallow.errors import OutOfMemoryError
 
+NO_MEMORY = 2  # cudaErrorMemoryAllocation
+
 
 def graph_pool() -> Any:
     """Memory for what a CUDA graph captures.
@@ -30,7 +32,7 @@ def _from_driver(size: int) -> Any:
     try:
         return cupy.cuda.MemoryPointer(cupy.cuda.Memory(size), 0)
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        if error.status != cupy.cuda.runtime.errorMemoryAllocation:
+        if error.status != NO_MEMORY:
             raise
         device = cupy.cuda.runtime.getDevice()
         raise OutOfMemoryError(

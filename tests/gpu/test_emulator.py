@@ -42,6 +42,12 @@ def test_a_missing_barrier_shows_in_the_order_of_threads() -> None:
     assert wrong[0] != wrong[1]
 
 
+def test_what_is_below_the_normal_numbers_is_zero() -> None:
+    """CuPy compiles with -ftz=true."""
+    tiny = "float of = x[1] * (i ? 1.0f : 0.25f); y[i] = of * __int_as_float(i ? 1 << 22 : 1 << 23);"
+    assert kernel(tiny, block=2)() == [0, 0]
+
+
 def test_a_warp_that_writes_before_others_have_read_shows() -> None:
     reverse = (
         "__shared__ float s[64]; s[i] = x[i]; __syncthreads(); "

@@ -214,3 +214,20 @@ def test_scores_that_are_infinite_or_not_numbers(card: Card) -> None:
     q, k = q[:, :, 1:2], k[:, :, :4]
     y = card.run("attention_decode", *map(card.put, (q, k, v[:, :, :4])), 1.0)
     assert np.isnan(card.get(y)).all()
+
+
+@pytest.mark.parametrize("width", [64, 128])
+@pytest.mark.parametrize("masked", [False, True])
+def test_shared_memory_is_what_every_card_with_tensor_cores_has(
+    card: Card, width: int, masked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """99 KiB for a block on compute capability 8.6, 8.9 and 12.0; 8.0 and 9.0 have more."""
+    asked: list[int] = []
+    monkeypatch.setattr(bindings, "load", lambda *_, **__: None)
+    monkeypatch.setattr(bindings, "launch", lambda *_, shared=0: asked.append(shared))
+    q = card.put(np.ones((1, 1, 128, width)), dtypes.bfloat16)
+    bias = card.put(np.ones((128, 128))) if masked else None
+    y, stats = bindings.attention(q, q, q, bias, 1.0, False, 1)
+    bindings.attention_backward(y, q, q, q, bias, stats, 1.0, False, 1)
+    assert len(asked) == 4
+    assert 0 < max(asked) <= 99 << 10

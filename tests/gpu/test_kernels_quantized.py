@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
+from support import cuda_emulator
 from support.card import PRECISION, Card, rounded
 
-from tallow import dtypes
+from tallow import dtypes, kernels
 from tallow.dtypes import dtype
+from tallow.errors import KernelUnavailable
 from tallow.kernels.quantized import QuantizedMatrix
 
 
@@ -42,3 +46,20 @@ def test_weight_only_linear(card: Card, bits: int, dtype: dtype, rows: int, n: i
     sums = np.abs(x) @ np.abs(weight).T
     np.testing.assert_allclose(card.get(y), x @ weight.T + bias, rtol=PRECISION[dtype], atol=1e-7 * sums.max())
     np.testing.assert_array_equal(QuantizedMatrix(codes, scales.astype(np.float32)).widen(), weight.astype(np.float32))
+
+
+@pytest.mark.parametrize(("kib", "fits"), [(64, False), (81, True), (227, True)])
+def test_rows_beyond_the_shared_memory_of_the_card(
+    card: Card, kib: int, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight rows of 2560 float32 are 80 KiB, and a block can have 64 on compute capability 7.5."""
+    if not card.emulated:
+        pytest.skip("a card has the shared memory that it has")
+    monkeypatch.setattr(cuda_emulator, "shared_most", kib << 10)
+    codes, scales, weight = codes_and_scales(8, 2, 2560, 2560)
+    x = rounded(np.random.default_rng(0).standard_normal((8, 2560)), dtypes.float32)
+    given = card.put(x), card.put(codes), card.put(scales, dtypes.float16), None
+    y = kernels.run("weight_only_linear", *given)
+    np.testing.assert_allclose(card.get(y), x @ weight.T, rtol=1e-4, atol=1e-2)
+    with nullcontext() if fits else pytest.raises(KernelUnavailable), kernels.require("cuda"):
+        kernels.run("weight_only_linear", *given)

@@ -24,7 +24,7 @@ def places(x: tl.Tensor) -> Any:
 
 
 class TestDivision:
-    """Quotients rounded down, and remainders: those of Python's floats, whose rounding and limits floor(x / y) lacks."""
+    """Quotients rounded down, and remainders, are those of Python's floats; floor(x / y) is not."""
 
     PAIRS = ((1.0, 0.1), (6.0, 0.1), (-1.0, 0.1), (5.0, INF), (-5.0, INF), (5.0, -3.0), (-5.0, 3.0), (-7.5, 2.5))
 
@@ -199,10 +199,21 @@ class TestCaptures:
             lambda x: gradient(x, lambda y: F.multi_margin_loss(y[None], INDEX[:1])),
             lambda x: gradient(x, lambda y: F.scaled_dot_product_attention(*[y.reshape(1, 1, 2, 2)] * 3, MASK)),
         ],
-        ids=(
-            "cat, stack, cat of views, masked_fill, where, index_fill, scatter a number, scatter, index_copy, "
-            "scatter_reduce, index_put, multi_margin, attention"
-        ).split(", "),
+        ids=[
+            "cat",
+            "stack",
+            "cat of views",
+            "masked_fill",
+            "where",
+            "index_fill",
+            "scatter a number",
+            "scatter",
+            "index_copy",
+            "scatter_reduce",
+            "index_put",
+            "multi_margin",
+            "attention",
+        ],
     )
     def test_a_step_in_a_graph(self, cuda: str, step: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(globals(), "INDEX", tl.tensor([1, 3], device=cuda))

@@ -1,4 +1,4 @@
-"""The extras cuda12 and cuda13 bring the libraries of the CUDA toolkit that tallow calls by way of CuPy, and no others."""
+"""The extras cuda12 and cuda13 bring the libraries that tallow calls by way of CuPy, and no others."""
 
 from __future__ import annotations
 

@@ -449,6 +449,9 @@ class Backend:
     def multiprocessors(self) -> int:
         return 1
 
+    def shared_bytes(self) -> tuple[int, int]:
+        return cuda_emulator.shared_most, cuda_emulator.shared_most + 1024
+
     graph_pool = streams_like.MemoryPool
 
     def prepare_capture(self) -> None:

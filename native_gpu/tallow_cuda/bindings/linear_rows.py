@@ -18,8 +18,9 @@ MOST_ROWS = 8
 WARPS = 4  # of a block, as in the source
 TILE = 2  # rows of the matrix that a warp takes at once
 ENOUGH_WARPS = 4096  # for any card: 132 multiprocessors with some thirty each
-STAGED_BYTES = 96 << 10  # of shared memory, for the rows beside quantized weights
-SHARED_BYTES = 160 << 10  # that the blocks of a multiprocessor take at most
+STAGED_BYTES = 96 << 10  # of shared memory, for the rows beside quantized weights, if the card has so much
+OWN_BYTES = 512  # of shared memory, that the kernel has beside them
+SHARED_BYTES = 160 << 10  # that the blocks of a multiprocessor take at most, if it has so much
 MOST_BLOCKS = 5  # that a multiprocessor has registers for
 PER_LOAD = {"float": 4, "f16": 8, "bf16": 8, "int8": 16, "int4x2": 32}  # weights in 16 bytes
 
@@ -30,7 +31,8 @@ def few_rows(x: Array) -> bool:
 
 
 def few_rows_of_quantized(x: Array, codes: Array, scales: Array, bias: Array | None) -> bool:
-    """Up to eight rows of floats, 96 KiB as float32; groups of 32, 64, 128 … weights, or int8 rows of 16, 32, 48 …"""
+    """Up to eight rows of floats, as float32 96 KiB and no more than a block can have of shared memory; groups of 32, 64,
+    128 … weights, or int8 rows of 16, 32, 48 …"""
     if not few_rows(x) or not is_float(x, scales, bias):
         return False
     return can_be_read(QuantizedMatrix(codes, scales), rows=x.size // x.shape[-1])
@@ -47,7 +49,8 @@ def can_be_read(*matrices: Matrix, rows: int = 1) -> bool:
     first = quantized[0]
     if any(matrix.group != first.group or matrix.scales.dtype != first.scales.dtype for matrix in quantized):
         return False
-    if _staged_bytes(rows, first.shape[1], _format(first)) > STAGED_BYTES:
+    backend: Any = get_backend("cuda")
+    if _staged_bytes(rows, first.shape[1], _format(first)) > min(STAGED_BYTES, backend.shared_bytes()[0] - OWN_BYTES):
         return False
     whole_row = first.group == first.shape[1]
     return first.group % PER_LOAD[_format(first)] == 0 and (whole_row or first.group & (first.group - 1) == 0)
@@ -109,7 +112,8 @@ def linear_rows(
     if scales is not None:
         shared = _staged_bytes(rows, width, formats[0])
         backend: Any = get_backend("cuda")
-        blocks = min(blocks, backend.multiprocessors() * min(MOST_BLOCKS, SHARED_BYTES // shared))
+        together = min(SHARED_BYTES, backend.shared_bytes()[1]) // shared
+        blocks = min(blocks, backend.multiprocessors() * max(1, min(MOST_BLOCKS, together)))
     weight, eps = (None, 0.0) if norm is None else norm
     launch(
         kernel,

@@ -18,9 +18,10 @@ def compile_kernel(
 ) -> Callable[..., None]:
     """Compile CUDA C++ for the card that is there, and give one of its kernels as a function.
 
-    NVRTC compiles it in less than a second, and what it made is kept on disk for the next time. The source may include
-    tallow's own headers, such as "element.cuh" (float, f16 and bf16) and "reduce.cuh" (sums over warps and blocks).
-    docs/kernels.md makes an op of a kernel.
+    NVRTC compiles it in less than a second, and what it made is kept on disk for the next time. CuPy compiles all
+    with -ftz=true: float32 numbers below 2^-126 count as zero. The source may include tallow's own headers, such as
+    "element.cuh" (float, f16 and bf16) and "reduce.cuh" (sums over warps and blocks). docs/kernels.md makes an op of a
+    kernel.
 
     Args:
         kernel_source: the text, or the path of a file; the kernel is declared `extern "C" __global__ void`

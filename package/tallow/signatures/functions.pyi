@@ -575,10 +575,10 @@ def arctanh_(input: Tensor) -> Tensor:
     """Inverse hyperbolic tangent, of numbers in [-1, 1]."""
 
 def argmax(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """Where the first maximum stands: along `dim`, or in the flattened tensor."""
+    """Where the first maximum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
 
 def argmin(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """Where the first minimum stands: along `dim`, or in the flattened tensor."""
+    """Where the first minimum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
 
 def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Any = ...) -> Tensor:
     """Where each element of the sorted tensor stood. Equal elements always keep their order."""

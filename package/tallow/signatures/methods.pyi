@@ -152,10 +152,10 @@ class Methods:
         """Inverse hyperbolic tangent, of numbers in [-1, 1]."""
 
     def argmax(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Tensor:
-        """Where the first maximum stands: along `dim`, or in the flattened tensor."""
+        """Where the first maximum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
 
     def argmin(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Tensor:
-        """Where the first minimum stands: along `dim`, or in the flattened tensor."""
+        """Where the first minimum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
 
     def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Tensor:
         """Where each element of the sorted tensor stood. Equal elements always keep their order."""

@@ -37,6 +37,7 @@ extern "C" const char* launch_NAME(
 }
 """
 
+shared_most = 227 << 10  # bytes of shared memory that a block can have: on compute capability 9.0
 backwards = False  # whether the threads of a block, and the blocks, run in the reverse order
 launched: list[str] = []  # the kernels that have run, by name
 
@@ -52,6 +53,8 @@ def compile_kernel(source: str, name: str, options: Sequence[str] = ()) -> Calla
     launch.restype = ctypes.c_char_p
 
     def run(grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0) -> None:
+        if shared_mem > shared_most:
+            raise RuntimeError(f"{name}: a block cannot have so much shared memory")
         values = [_value(argument(a)) for a in args]
         pointers = (ctypes.c_void_p * len(values))(*(v.ctypes.data for v in values))
         three = [(ctypes.c_uint * 3)(*size, *[1] * (3 - len(size))) for size in (grid, block)]

@@ -4,7 +4,7 @@
 // of the next as it can, and blocks run one after the other. So the order of threads is known, and can be turned round: a
 // result that then differs shows a race. What a GPU leaves to chance is made bad: shared memory holds NaN at the start of a
 // block, bytes that are copied asynchronously arrive when they are waited for and not before, and where threads of one
-// block wait at different places, the launch fails.
+// block wait at different places, the launch fails. Numbers below 2^-126 count as zero, as CuPy compiles it.
 
 #pragma once
 
@@ -267,6 +267,26 @@ inline void run_block(bool backwards) {
 }
 
 // 0, or what is wrong.
+// While it is there, numbers below the smallest normal one count as zero, as operands and as results.
+class FlushToZero {
+#if defined(__x86_64__)
+    unsigned before = __builtin_ia32_stmxcsr();
+
+  public:
+    FlushToZero() { __builtin_ia32_ldmxcsr(before | 0x8040); }
+    ~FlushToZero() { __builtin_ia32_ldmxcsr(before); }
+#elif defined(__aarch64__)
+    unsigned long before;
+
+  public:
+    FlushToZero() {
+        asm volatile("mrs %0, fpcr" : "=r"(before));
+        asm volatile("msr fpcr, %0" ::"r"(before | 1ul << 24));
+    }
+    ~FlushToZero() { asm volatile("msr fpcr, %0" ::"r"(before)); }
+#endif
+};
+
 inline const char* launch(void (*kernel)(void**), const unsigned* grid, const unsigned* block, int shared_bytes,
                           void** arguments, bool backwards) {
     static unsigned char canary[GUARD];
@@ -283,6 +303,7 @@ inline const char* launch(void (*kernel)(void**), const unsigned* grid, const un
         fibers = (Fiber*)malloc(sizeof(Fiber) * MOST_THREADS);
         stacks = (char*)malloc((size_t)STACK * MOST_THREADS);
     }
+    FlushToZero flushed;
     entry = kernel;
     entry_arguments = arguments;
     shared = (unsigned char*)aligned_alloc(128, ((size_t)shared_bytes + GUARD + 127) / 128 * 128);

@@ -192,6 +192,8 @@ class TestCaptures:
             lambda x: tl.where(x > 1, x, 0.0),
             lambda x: x.index_fill(0, INDEX, 5.0),
             lambda x: x.scatter(0, INDEX, 3.0),
+            lambda x: written(x, x > 1),
+            lambda x: written(x.reshape(2, 2), INDEX > 1),
             lambda x: gradient(x, lambda y: y.scatter(0, INDEX, y[:2] * y[1])),
             lambda x: gradient(x, lambda y: y.index_copy(0, INDEX, y[:2] * y[1])),
             lambda x: gradient(x, lambda y: tl.scatter_reduce(y, 0, INDEX, y[:2] * y[1], "amax", include_self=False)),
@@ -207,6 +209,8 @@ class TestCaptures:
             "where",
             "index_fill",
             "scatter a number",
+            "mask",
+            "mask of rows",
             "scatter",
             "index_copy",
             "scatter_reduce",
@@ -229,6 +233,10 @@ class TestCaptures:
         g.replay()
         np.testing.assert_allclose(places(y), expected, rtol=1e-5, atol=1e-6)
 
+    def test_a_mask_that_does_not_fit(self, cuda: str) -> None:
+        with pytest.raises(IndexError):
+            tl.zeros(3, device=cuda)[tl.ones(1, device=cuda) > 0] = 7
+
     def test_gradients_of_joining_and_splitting(self, cuda: str) -> None:
         x = tl.arange(24.0, device=cuda).requires_grad_()
         g = tl.cuda.CUDAGraph()
@@ -241,6 +249,12 @@ class TestCaptures:
 
 INDEX: Any = None
 MASK: Any = None
+
+
+def written(x: tl.Tensor, mask: tl.Tensor) -> tl.Tensor:
+    y = x.clone()
+    y[mask] = 7
+    return y
 
 
 def gradient(x: tl.Tensor, function: Callable[[tl.Tensor], tl.Tensor]) -> tl.Tensor:

@@ -31,8 +31,8 @@ def few_rows(x: Array) -> bool:
 
 
 def few_rows_of_quantized(x: Array, codes: Array, scales: Array, bias: Array | None) -> bool:
-    """Up to eight rows of floats, as float32 96 KiB and no more than a block can have of shared memory; groups of 32, 64,
-    128 … weights, or int8 rows of 16, 32, 48 …"""
+    """Up to eight rows of floats, as float32 96 KiB, and no more than a block can have of shared memory; groups of 32,
+    64, 128 … weights, or int8 rows of 16, 32, 48 …"""
     if not few_rows(x) or not is_float(x, scales, bias):
         return False
     return can_be_read(QuantizedMatrix(codes, scales), rows=x.size // x.shape[-1])

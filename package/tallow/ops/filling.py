@@ -59,9 +59,19 @@ def factor(number: Any, like: Any, name: str) -> Any:
 
 
 def put_number(target: Array, index: Any, number: Any) -> None:
-    """target[index] = number, where arrays are in the index: CuPy would copy the number from the host."""
+    """target[index] = number, where arrays are in the index: CuPy would copy the number from the host, and wait to hear
+    how many elements a mask has."""
     xp = array_module(target)
-    target[index] = number if xp is np else xp.full((), number, target.dtype)
+    if xp is np:
+        target[index] = number
+        return
+    is_there = array_module(number) is xp
+    value = number.astype(target.dtype, copy=False) if is_there else xp.full((), number, target.dtype)
+    (mask,) = index if isinstance(index, tuple) and len(index) == 1 else (index,)
+    if hasattr(mask, "dtype") and mask.dtype == bool and mask.shape == target.shape[: mask.ndim]:
+        xp.copyto(target, value, where=mask.reshape(*mask.shape, *[1] * (target.ndim - mask.ndim)))
+    else:
+        target[index] = value
 
 
 def constant(value: Any, dtype: dtypes.dtype, name: str) -> np.ndarray[Any, Any]:

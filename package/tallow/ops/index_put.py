@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import setitem
 from typing import Any
 
 from tallow.devices import array_module
@@ -33,7 +34,7 @@ def index_put(input: Array, indices: Index, values: Array, accumulate: bool = Fa
 def put_into(target: Array, index: tuple[Any, ...], values: Array, accumulate: bool) -> None:
     """target[index] = values, or += with repeated places adding up, in place."""
     if not accumulate:
-        target[index] = values
+        (put_number if not values.ndim else setitem)(target, index, values)
     elif target.dtype in HALVES:  # sums in float32, rounded once
         sums = widen(target)
         add_at(sums, index, widen(values))

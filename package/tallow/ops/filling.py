@@ -69,7 +69,7 @@ def put_number(target: Array, index: Any, number: Any) -> None:
     value = number.astype(target.dtype, copy=False) if is_there else xp.full((), number, target.dtype)
     (mask,) = index if isinstance(index, tuple) and len(index) == 1 else (index,)
     if hasattr(mask, "dtype") and mask.dtype == bool and mask.shape == target.shape[: mask.ndim]:
-        xp.copyto(target, value, where=mask.reshape(*mask.shape, *[1] * (target.ndim - mask.ndim)))
+        xp.copyto(target, value, where=mask.reshape((*mask.shape, *[1] * (target.ndim - mask.ndim))))
     else:
         target[index] = value
 

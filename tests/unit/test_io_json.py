@@ -1,0 +1,53 @@
+"""JSON of files: how deep it nests is known before it is parsed, in one pass over whatever it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.damage import at_most
+
+from tallow.errors import CheckpointError
+from tallow.io.json_object import parse_list, parse_object
+
+texts = st.text('ab\\"[]{}\n\N{GREEK SMALL LETTER PI}')
+values = st.recursive(
+    st.integers() | texts, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3)
+)
+
+
+def depth_of(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(depth_of, inner), default=0)
+
+
+@given(st.dictionaries(texts, values, max_size=3), st.booleans())
+def test_an_object_is_read_at_its_own_depth_and_refused_at_less(value: dict[str, Any], ascii_only: bool) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only).encode()
+    depth = depth_of(value)
+    assert parse_object(text, "text", depth) == value
+    with pytest.raises(CheckpointError, match=f"it nests {depth} levels deep"):
+        parse_object(text, "text", depth - 1)
+
+
+@given(st.lists(values, max_size=3))
+def test_lists_are_read_too(value: list[Any]) -> None:
+    assert parse_list(json.dumps(value).encode(), "text", depth_of(value)) == value
+
+
+@pytest.mark.parametrize("unit", [b'\\"', b"\\\\", b'\\"[', b"a", b'"', b'":"', b'"",', b"[", b"\\", b'"\\'])
+def test_a_string_that_does_not_end_is_refused_in_one_pass(unit: bytes) -> None:
+    """Trying each quote for the beginning of a string took hours for as much."""
+    text = b'{"' + unit * 1_000_000
+    with at_most(40 * len(text)), pytest.raises(CheckpointError, match="is not valid JSON"):
+        parse_object(text, "text", 8)
+
+
+def test_a_name_that_is_there_twice_is_refused_wherever_it_is() -> None:
+    with pytest.raises(CheckpointError, match="'b' appears twice"):
+        parse_object(b'{"a": [{"b": 1, "c": 2, "b": 1}]}', "text", 8)
+    with pytest.raises(CheckpointError, match="surrogates not allowed"):
+        parse_object(b'{"\\ud800": 1, "\\udc00": 2}', "text", 8)

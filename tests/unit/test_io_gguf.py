@@ -190,6 +190,19 @@ def test_alignment_of_the_file_is_heeded() -> None:
     assert gguf.load(raw)["a"].tolist() == [3]
 
 
+@pytest.mark.parametrize(("kind", "dtype"), [(0, "u1"), (1, "i1"), (2, "<u2"), (3, "<i2"), (7, "?")])
+def test_arrays_of_narrow_numbers_do_not_swell(kind: int, dtype: str) -> None:
+    """Each number an object of its own would take 36 bytes."""
+    rng = np.random.default_rng(0)
+    items = np.frombuffer(rng.bytes(2**19), "u1" if dtype == "?" else dtype)
+    items = (items & 1).astype(dtype) if dtype == "?" else items
+    raw = file([entry("items", ARRAY, array(kind, len(items), items.tobytes()))], [])
+    with at_most(10 * len(raw)):
+        found = gguf.load(raw).metadata["items"]
+    assert {*map(type, found)} == {bool if dtype == "?" else int}
+    assert np.array_equal(found, items)
+
+
 @given(damaged(VALID))
 def test_any_bytes_load_or_raise_a_tallow_error(raw: bytes) -> None:
     with suppress(TallowError):

@@ -270,12 +270,21 @@ class _Reader:
             raise self._error(f"has metadata of an unknown type, {kind}, or nested too deep")
         item_kind, count = self._scalar("I"), self._scalar("Q")
         if item_kind in SCALARS:
-            raw = self._take(count * struct.calcsize(SCALARS[item_kind]))
-            return np.frombuffer(raw, SCALARS[item_kind]).tolist()
+            return self._numbers(SCALARS[item_kind], count)
         items = []
         for _ in range(count):
             items.append(self._value(item_kind, nesting + 1))
         return items
+
+    def _numbers(self, code: str, count: int) -> list[Any]:
+        """The items of an array, as Python's numbers. Of the narrow types equal items are one object: each alone would
+        take 28 bytes."""
+        raw = self._take(count * struct.calcsize(code))
+        if code not in "bBhH":
+            return np.frombuffer(raw, "<" + code).tolist()
+        patterns = raw.cast("H" if code in "hH" else "B")  # of the bits, whatever the sign
+        shared = np.arange(256**patterns.itemsize, dtype=patterns.format).view(code).tolist()
+        return [shared[pattern] for pattern in patterns]
 
     def _string(self) -> str:
         try:

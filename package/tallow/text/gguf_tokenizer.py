@@ -23,6 +23,8 @@ ROLES = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "paddin
 TEMPLATE = "tokenizer.chat_template"
 # Tokens that end a turn: files may name another that ends a text, or none, and llama.cpp goes by these names too.
 ENDS = ("<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>")
+MAX_EXPANSION = 64  # letters of the pairs of pieces to one of the pieces
+FREE_LETTERS = 1 << 16
 MEND = "take the model's own tokenizer.json"
 
 CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -211,13 +213,43 @@ def _of_pieces(vocabulary: _Vocabulary) -> dict[str, Any]:
 
 
 def _merges(vocabulary: _Vocabulary, scores: Sequence[float]) -> list[tuple[str, str]]:
-    """The pairs of pieces that make a piece of text, those that make one of a higher score first."""
-    ids, found = vocabulary.ids, []
-    for token, i in ids.items():
-        if vocabulary.types[i] in (NORMAL, USER_DEFINED):
-            pairs = ((token[:cut], token[cut:]) for cut in range(1, len(token)))
-            found += [(-scores[i], -len(pair[0]), pair) for pair in pairs if pair[0] in ids and pair[1] in ids]
+    """The pairs of pieces that make a piece of text, those that make one of a higher score first.
+
+    Raises:  TokenizerError where they take far more room than the pieces themselves, which no vocabulary of words does
+    """
+    pieces = [token for token, i in vocabulary.ids.items() if token]
+    # A pair is a beginning that is a piece and an ending that is one, and nothing in between.
+    beginnings = _within(pieces)
+    endings = {token[::-1]: lengths for token, lengths in _within([token[::-1] for token in pieces]).items()}
+    room = MAX_EXPANSION * (FREE_LETTERS + sum(map(len, pieces)))
+    found = []
+    for token in pieces:
+        i = vocabulary.ids[token]
+        if vocabulary.types[i] not in (NORMAL, USER_DEFINED):
+            continue
+        rights = {len(token) - length for length in endings[token]}
+        cuts = [length for length in beginnings[token] if length in rights]
+        room -= len(cuts) * len(token)
+        if room < 0:
+            raise TokenizerError(f"{vocabulary.name}: its pieces go together in too many ways", mend=MEND)
+        found += [(-scores[i], -cut, (token[:cut], token[cut:])) for cut in cuts]
     return [pair for _, _, pair in sorted(found)]
+
+
+def _within(tokens: list[str]) -> dict[str, list[int]]:
+    """Of each token, the lengths of the shorter ones that it begins with.
+
+    In order, what a token begins with comes before it, and each is a beginning of the next: one pass finds all of them,
+    where trying each length would take the square of a token's.
+    """
+    found: dict[str, list[int]] = {}
+    open_: list[str] = []
+    for token in sorted(tokens):
+        while open_ and not token.startswith(open_[-1]):
+            open_.pop()
+        found[token] = [len(beginning) for beginning in open_]
+        open_.append(token)
+    return found
 
 
 KINDS = {"gpt2": _of_bytes, "llama": _of_pieces}

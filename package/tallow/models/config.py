@@ -14,6 +14,7 @@ from tallow.io.json_object import parse_object
 CONFIG = "config.json"
 MAX_DEPTH = 8
 MAX_LABELS = 100_000  # more than any classifier has
+MAX_SIZE = 2**31 - 1  # more than any size of a model
 
 # Entries of any config.json that change nothing a model computes: where it comes from, how it is to be served, what its
 # outputs are called, how long texts are by somebody's tokenizer, and the settings of generation that old versions of
@@ -58,6 +59,7 @@ class Config:
 
     Attributes:
         model_types: the values of `model_type` that the config reads.
+        layer_counts: the fields that say how many layers there are; those that the config has.
         computed: entries that would change the numbers, and the values of them that the model computes; they come
             before those of any model.
         neutral: entries, beside those of any model, that change nothing.
@@ -65,6 +67,7 @@ class Config:
     """
 
     model_types: ClassVar[tuple[str, ...]]
+    layer_counts: ClassVar[tuple[str, ...]] = ("num_hidden_layers", "n_layer", "n_layers")
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
     neutral: ClassVar[frozenset[str]] = frozenset()
     unread: ClassVar[frozenset[str]] = frozenset()
@@ -83,6 +86,19 @@ class Config:
         value = getattr(self, name)
         if not holds(value):
             raise ArgumentError(f"{type(self).__name__}: {name}={value!r}", mend=f"it is {expected}")
+
+    def check_layers(self, tensors: int, source: str) -> None:
+        """Before a model is built: its layers are no more than the tensors there are, of which each layer has some.
+
+        Raises:  CheckpointError
+        """
+        for name in self.layer_counts:
+            if getattr(self, name, 0) > tensors:
+                raise CheckpointError(
+                    f"{source} does not fit: the config says {name}={getattr(self, name)}, "
+                    f"and there are {tensors} tensors",
+                    mend="take the config and the weights of the same model",
+                )
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
@@ -183,7 +199,7 @@ def _is_finite(value: Any) -> bool:
 
 # Written as the annotations are.
 KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "int": ("a positive integer", lambda value: type(value) is int and value > 0),
+    "int": (f"a positive integer, at most {MAX_SIZE}", lambda value: type(value) is int and 0 < value <= MAX_SIZE),
     "token id": ("an integer", lambda value: type(value) is int),
     "float": ("a finite number, not negative", _is_finite),
     "bool": ("True or False", lambda value: type(value) is bool),

@@ -96,6 +96,7 @@ class PretrainedModel(Module):
 
         Raises:  CheckpointError
         """
+        config.check_layers(len(state), source)
         model = cls(config, device="meta", **parts)  # type: ignore[call-arg]  # a subclass's
         own = model.state_dict(keep_vars=True)
         model.load_state_dict(model._adapt(state, own), assign=True, source=source)

@@ -13,6 +13,7 @@ from tallow.errors import ArgumentError
 
 Scaling: TypeAlias = Mapping[str, Any]
 ORIGINAL = "original_max_position_embeddings"
+MAX_WIDTH = 2**16  # of a head; models have up to 512
 
 
 class Call(NamedTuple):
@@ -49,6 +50,8 @@ def frequencies(
              et al. 2023, arXiv:2309.00071, section 3; "longrope": Ding et al. 2024, arXiv:2402.13753; "dynamic" and the
              names of the entries: `modeling_rope_utils.py` of transformers
     """
+    if head_dim > MAX_WIDTH:
+        raise ArgumentError(f"rotary positions for heads of width {head_dim}; {MAX_WIDTH} is the most")
     kind, given = _checked(scaling or {}, head_dim)
     plain = base ** (-np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     call = Call(plain, base, given, _original(kind, given, context), length)

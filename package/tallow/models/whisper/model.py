@@ -71,6 +71,7 @@ class WhisperConfig(Config):
     initializer_range: float = 0.02
 
     model_types: ClassVar[tuple[str, ...]] = ("whisper",)
+    layer_counts: ClassVar[tuple[str, ...]] = ("encoder_layers", "decoder_layers")
     computed: ClassVar = {
         "scale_embedding": (False,),
         "is_encoder_decoder": (True,),

@@ -18,6 +18,5 @@ def as_elements(raw: Bytes, dtype: Dtype, where: str) -> np.ndarray[Any, Any]:
     """
     if dtype.category == 0 and len(raw) and raw.max() > 1:
         raise CheckpointError(f"{where} holds booleans other than 0 and 1")
-    if raw.ctypes.data % dtype.itemsize:
-        raw = raw.copy()
-    return raw.view(dtype.storage)
+    elements = raw.view(dtype.storage)
+    return elements if elements.flags.aligned else raw.copy().view(dtype.storage)

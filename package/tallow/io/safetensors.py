@@ -203,7 +203,9 @@ def _info(key: str, value: Any, name: str) -> TensorInfo:
 
 def _counts(value: Any) -> bool:
     """Whether this is a list of integers that fit an unsigned 64-bit integer; JSON's true is an int to Python."""
-    return isinstance(value, list) and all(type(n) is int and 0 <= n < 2**64 for n in value)
+    if not isinstance(value, list) or not {*map(type, value)} <= {int}:
+        return False
+    return not value or (min(value) >= 0 and max(value) < 2**64)
 
 
 def _check_layout(infos: Mapping[str, TensorInfo], data_bytes: int, name: str) -> None:

@@ -77,12 +77,13 @@ def test_every_token_that_is_kept_is_drawn_and_no_other(card: Card) -> None:
 @pytest.mark.parametrize("dtype", [float32, bfloat16], ids=str)
 def test_greedy_takes_the_first_of_the_likeliest(card: Card, dtype: dtype) -> None:
     for width in (1, 37, 2049):
-        x = rounded(np.random.default_rng(width).standard_normal((4, width)), dtype)
+        x = rounded(np.random.default_rng(width).standard_normal((5, width)), dtype)
         x[1] = -0.0
         x[1, width // 2] = 0
         x[2] = -np.inf
         x[3, width // 3] = np.nan
-        expected = [int(x[0].argmax()), 0, 0, -1]
+        x[4, width // 2] = np.inf
+        expected = [int(x[0].argmax()), 0, -1, -1, -1]
         assert card.get(card.run("greedy_tokens", card.put(x, dtype))).tolist() == expected
 
 

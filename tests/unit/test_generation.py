@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tallow as tl
 from tallow.errors import ArgumentError, NumericError
 from tallow.generation import (
     FrequencyPenalty,
     PresencePenalty,
+    Sample,
     Sampler,
     Text,
     beam_search,
@@ -27,6 +31,7 @@ from tallow.generation import (
 )
 
 LOGITS = np.log(np.array([0.1, 0.4, 0.2, 0.25, 0.05], dtype=np.float32))
+SAMPLER = list(inspect.signature(Sampler).parameters)
 DRAWS = 20_000
 # Four standard deviations of a frequency over that many draws, at worst: a right sampler fails once in 16,000.
 TOLERANCE = 4 * 0.5 / DRAWS**0.5
@@ -168,11 +173,24 @@ def test_any_logits_give_a_possible_token_or_an_error(
     assert np.isinf(array).all() or array[token] > -np.inf
 
 
-@pytest.mark.parametrize("logits", [[0, np.nan], [np.nan, np.nan]])
-@pytest.mark.parametrize("temperature", [0, 1])
-def test_nan_is_refused(logits: list[float], temperature: float) -> None:
-    with pytest.raises(NumericError, match="NaN"):
-        Sampler(temperature=temperature)(np.float32(logits))
+@pytest.mark.parametrize("logits", [[0, np.nan], [np.nan, np.nan], [0, np.inf], [-np.inf, -np.inf]])
+@pytest.mark.parametrize("sample", [greedy, Sampler(temperature=0), Sampler(temperature=1)], ids=["greedy", "0", "1"])
+def test_logits_that_leave_no_choice_are_refused(logits: list[float], sample: Sample) -> None:
+    """All of them -inf is not a choice of token 0."""
+    with pytest.raises(NumericError, match="no token can be chosen"):
+        sample(np.float32(logits), [])
+    array = tl.kernels.KERNELS["greedy_tokens", "array"].fn
+    assert array(np.float32([logits, [0, 1]])).tolist() == [-1, 1]
+
+
+def test_tokens_that_are_ruled_out_are_not_chosen() -> None:
+    assert greedy(np.float32([-np.inf, -3, -np.inf])) == 1
+
+
+def test_integers_of_numpy_are_taken() -> None:
+    given = Sampler(np.float32(0.5), np.int64(2), np.float64(0.9), seed=np.uint8(3))
+    plain = Sampler(0.5, 2, 0.9, seed=3)
+    assert [given(LOGITS) for _ in range(9)] == [plain(LOGITS) for _ in range(9)]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +207,13 @@ def test_nan_is_refused(logits: list[float], temperature: float) -> None:
         {"min_p": 1.1},
         {"presence_penalty": float("nan")},
         {"frequency_penalty": float("inf")},
+        *({name: value} for name in SAMPLER for value in ("1", True, [1], 1j)),
+        *({name: None} for name in SAMPLER if name not in ("top_k", "seed")),
+        {"top_k": 1.5},
+        {"top_k": np.float32(2)},
+        {"seed": 1.5},
     ],
+    ids=str,
 )
 def test_parameters_out_of_range_are_refused(parameter: dict[str, Any]) -> None:
     (name,) = parameter
@@ -385,12 +409,50 @@ def test_beams_of_a_model_without_memory() -> None:
         ({"num_beams": 0}, "num_beams=0"),
         ({"max_tokens": 0}, "max_tokens=0"),
         ({"num_return_sequences": 3}, "num_return_sequences=3"),
-        ({"early_stopping": "always"}, "early_stopping=always"),
+        ({"early_stopping": "always"}, "early_stopping='always'"),
+        ({"early_stopping": 1}, "early_stopping=1"),
+        ({"num_beams": 2.0}, "num_beams=2.0"),
+        ({"max_tokens": "9"}, "max_tokens='9'"),
+        ({"num_return_sequences": 1.5}, "num_return_sequences=1.5"),
+        ({"length_penalty": float("nan")}, "length_penalty=nan"),
+        ({"length_penalty": None}, "length_penalty=None"),
+        ({"stop_ids": 1}, "stop_ids: expected ids of tokens, got int"),
+        ({"stop_ids": ["</s>"]}, "stop_ids: expected ids of tokens, got str"),
     ],
 )
 def test_beam_searches_that_make_no_sense_are_refused(options: dict[str, Any], says: str) -> None:
     with pytest.raises(ArgumentError, match=says):
         beam_search(Fixed([0.5, 0.5]), [0], **{"num_beams": 2, "max_tokens": 2} | options)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"max_tokens": 1.5}, "max_tokens=1.5"),
+        ({"max_tokens": True}, "max_tokens=True"),
+        ({"stop_ids": {0.5}}, "stop_ids: expected ids of tokens, got float"),
+        ({"tokens": [0, 1.5]}, "the prompt: expected ids of tokens, got float, int"),
+        ({"tokens": "01"}, "the prompt: expected ids of tokens, got str"),
+    ],
+)
+def test_arguments_that_are_no_integers_are_refused(options: dict[str, Any], says: str) -> None:
+    model, given = Fixed([0.5, 0.5]), {"tokens": [0], "max_tokens": 2} | options
+    tokens = given.pop("tokens")
+    calls: list[Any] = [generate, generate_with_logprobs, partial(speculate, model)]
+    for call in calls:
+        with pytest.raises(ArgumentError, match=says):
+            call(model, tokens, **given)
+    with pytest.raises(ArgumentError, match=says):
+        generate_batch(model, [tokens], **given)
+
+
+@pytest.mark.parametrize("name", ["lookahead", "top_logprobs"])
+@pytest.mark.parametrize("value", [-1, 1.5, "1"])
+def test_counts_are_integers(name: str, value: Any) -> None:
+    model = Fixed([0.5, 0.5])
+    call: Any = generate_with_logprobs if name == "top_logprobs" else partial(speculate, model)
+    with pytest.raises(ArgumentError, match=name):
+        call(model, [0], max_tokens=2, **{name: value})
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -162,9 +162,16 @@ def test_sounds_of_every_kind(model: Whisper) -> None:
         ({"beam_size": 2, "best_of": 3, "temperature": 0.0}, "beam_size with"),
         ({"best_of": 2}, "best_of without"),
         ({"patience": 2.0}, "patience=2.0"),
-        ({"length_penalty": 2.0}, "from 0 to 1"),
+        ({"length_penalty": 2.0}, "a number from 0 to 1"),
         ({"beam_size": 0}, "beam_size=0"),
         ({"temperature": -1.0}, "temperature=-1"),
+        ({"temperature": "0"}, "temperature='0'"),
+        ({"beam_size": 1.5}, "beam_size=1.5"),
+        ({"sample_len": True}, "sample_len=True"),
+        ({"temperature": 1.0, "seed": -1}, "seed=-1"),
+        ({"temperature": 1.0, "seed": 0.5}, "seed=0.5"),
+        ({"beam_size": 2, "patience": float("nan")}, "patience=nan"),
+        ({"max_initial_timestamp": "soon"}, "max_initial_timestamp='soon'"),
     ],
 )
 def test_decoding_options_that_do_not_go_together(options: dict[str, Any], message: str) -> None:
@@ -179,7 +186,7 @@ def test_decoding_options_that_do_not_go_together(options: dict[str, Any], messa
         ({"language": "klingon"}, "language 'klingon'"),
         ({"prompt": "x"}, "no option prompt"),
         ({"beams": 5}, "no option beams"),
-        ({"length_penalty": 7}, "from 0 to 1"),
+        ({"length_penalty": 7}, "a number from 0 to 1"),
         ({"clip_timestamps": [-1.0]}, "from the start"),
     ],
 )

@@ -314,5 +314,7 @@ extern "C" __global__ void greedy(const X* x, index_t* tokens, index_t width) {
 #pragma unroll 8
     for (index_t i = threadIdx.x; i < width; i += blockDim.x) most = max(most, key_of(ordered(to_float(x[i])), (unsigned)i));
     most = block_total({0.0, ~(order_t)0, most}).most;
-    if (threadIdx.x == 0) tokens[blockIdx.x] = (unsigned)(most >> 32) == NAN_KEY ? -1 : index_of(most);
+    unsigned highest = (unsigned)(most >> 32);
+    if (threadIdx.x == 0)
+        tokens[blockIdx.x] = highest >= INFINITY_KEY || highest <= MINUS_INFINITY_KEY ? -1 : index_of(most);
 }

@@ -9,7 +9,7 @@ from tallow.dtypes import Array
 from tallow.errors import ArgumentError
 from tallow.generation.processors import LogitsProcessor, Text
 from tallow.generation.sampling import Sample, choose, greedy
-from tallow.generation.sequence import LanguageModel, check_prompt
+from tallow.generation.sequence import LanguageModel, check_prompt, checked_ids
 
 
 class BatchModel(LanguageModel, Protocol):
@@ -53,7 +53,8 @@ def generate_batch(
     samples = list(sample) if isinstance(sample, Sequence) else [sample or greedy] * len(prompts)
     if len(samples) != len(prompts):
         raise ArgumentError(f"generate_batch: {len(samples)} samples for {len(prompts)} prompts", mend="pass as many")
-    return _loop(model, [Text(prompt) for prompt in prompts], count, samples, frozenset(stop_ids), processors)
+    stops = checked_ids("stop_ids", stop_ids)
+    return _loop(model, [Text(prompt) for prompt in prompts], count, samples, stops, processors)
 
 
 def _loop(

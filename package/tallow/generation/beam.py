@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from math import inf
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,8 +12,15 @@ import numpy.typing as npt
 from tallow.devices import to_host
 from tallow.errors import ArgumentError
 from tallow.generation.batch import BatchModel
-from tallow.generation.processors import LogitsProcessor, Text, processed, require
-from tallow.generation.sequence import check_prompt, log_sum_exp
+from tallow.generation.processors import (
+    LogitsProcessor,
+    Text,
+    processed,
+    require,
+    require_count,
+    require_number,
+)
+from tallow.generation.sequence import check_prompt, checked_ids, log_sum_exp
 
 
 class Beam(NamedTuple):
@@ -57,13 +65,16 @@ def beam_search(
     Raises:  ArgumentError as `generate`, and for arguments out of range; NumericError when the logits hold NaN
     Source:  Wu et al. 2016, arXiv:1609.08144, section 7, for search with a length penalty
     """
-    require(num_beams >= 1, "num_beams", num_beams, "1 or more")
-    require(max_tokens >= 1, "max_tokens", max_tokens, "1 or more")
-    require(early_stopping in (True, False, "never"), "early_stopping", early_stopping, 'True, False or "never"')
+    require_count("num_beams", num_beams, 1)
+    require_count("max_tokens", max_tokens, 1)
+    require_count("num_return_sequences", num_return_sequences, 1)
+    require_number("length_penalty", length_penalty, "a finite number", lambda power: abs(power) < inf)
+    known = type(early_stopping) is bool or early_stopping == "never"
+    require(known, "early_stopping", early_stopping, 'True, False or "never"')
     if not 1 <= num_return_sequences <= num_beams:
         raise ArgumentError(f"num_return_sequences={num_return_sequences}", mend=f"pass 1 to {num_beams=}")
     count = check_prompt(model, tokens, max_tokens)
-    stops = frozenset(stop_ids)
+    stops = checked_ids("stop_ids", stop_ids)
     cache = model.new_cache(length=len(tokens) + count - 1)
     running = [Candidate(Text(tokens), 0, 0.0)]
     finished: list[Beam] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,7 +52,7 @@ class RepetitionPenalty:
     penalty: float
 
     def __post_init__(self) -> None:
-        require(0 < self.penalty < float("inf"), "repetition_penalty", self.penalty, "more than 0; 1 is off")
+        require_number("repetition_penalty", self.penalty, "more than 0; 1 is off", lambda r: 0 < r < inf)
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
         seen = _beside(np.array(sorted(set(tokens)), dtype=np.int64), logits_V)
@@ -71,7 +72,7 @@ class PresencePenalty:
     penalty: float
 
     def __post_init__(self) -> None:
-        require(abs(self.penalty) < float("inf"), "presence_penalty", self.penalty, "a finite number; 0 is off")
+        require_number("presence_penalty", self.penalty, "a finite number; 0 is off", lambda r: abs(r) < inf)
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
         seen = _beside(np.array(sorted(set(made(tokens))), dtype=np.int64), logits_V)
@@ -90,7 +91,7 @@ class FrequencyPenalty:
     penalty: float
 
     def __post_init__(self) -> None:
-        require(abs(self.penalty) < float("inf"), "frequency_penalty", self.penalty, "a finite number; 0 is off")
+        require_number("frequency_penalty", self.penalty, "a finite number; 0 is off", lambda r: abs(r) < inf)
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
         seen, counts = np.unique(np.array(made(tokens), dtype=np.int64), return_counts=True)
@@ -117,5 +118,17 @@ def processed(logits_V: Logits, tokens: Sequence[int], processors: Sequence[Logi
 
 def require(holds: bool, name: str, value: object, expected: str) -> None:
     """Raises:  ArgumentError where a parameter does not hold what is expected"""
-    if not holds:  # a NaN holds nothing
-        raise ArgumentError(f"{name}={value}", mend=f"pass {expected}")
+    if not holds:
+        raise ArgumentError(f"{name}={value!r:.80}", mend=f"pass {expected}")
+
+
+def require_number(name: str, value: Any, expected: str, holds: Callable[[Any], bool]) -> None:
+    """Raises:  ArgumentError for what is no number, or does not hold what is expected, as NaN never does"""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    require(is_number and holds(value), name, value, expected)
+
+
+def require_count(name: str, value: Any, least: float, expected: str | None = None) -> None:
+    """Raises:  ArgumentError for what is no integer, or less than `least`"""
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    require(is_integer and value >= least, name, value, expected or f"an integer, {least} or more")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from itertools import chain
+from math import inf
 from typing import TypeAlias
 
 import numpy as np
@@ -24,7 +25,8 @@ from tallow.generation.processors import (
     PresencePenalty,
     RepetitionPenalty,
     processed,
-    require,
+    require_count,
+    require_number,
 )
 from tallow.kernels import kernel, run
 from tallow.random import Generator
@@ -38,10 +40,10 @@ Weights: TypeAlias = npt.NDArray[np.float64]
 def greedy(logits_V: Logits, tokens: Sequence[int] = ()) -> int:
     """The likeliest token, the first of equals.
 
-    Raises:  NumericError when there is a NaN among the logits
+    Raises:  NumericError when there is a NaN or +inf among the logits, or nothing but -inf
     """
     token = int(logits_V.argmax())  # NumPy counts NaN as the largest, so it cannot hide behind a number
-    if np.isnan(logits_V[token]):
+    if not np.isfinite(logits_V[token]):
         raise not_a_number()
     return token
 
@@ -59,7 +61,7 @@ class Sampler:
     Probabilities are float64, and one number is drawn per token from PCG64 seeded by `seed`, so that one seed gives one
     text on every platform, as far as the logits agree. Without a seed, `seed` is chosen at random and can be read.
 
-    Raises:  ArgumentError for a parameter out of range; NumericError when drawing from logits that hold NaN or +inf
+    Raises:  ArgumentError for a parameter of another type or out of range; NumericError as `greedy`
     Source:  Holtzman et al. 2020, arXiv:1904.09751 (top_p); Nguyen et al. 2024, arXiv:2407.01082 (min_p)
     """
 
@@ -75,10 +77,13 @@ class Sampler:
         presence_penalty: float = 0.0,
         frequency_penalty: float = 0.0,
     ) -> None:
-        require(0 <= temperature < float("inf"), "temperature", temperature, "0 (the likeliest token) or more")
-        require(top_k is None or top_k >= 1, "top_k", top_k, "1 or more, or None for all")
-        require(0 < top_p <= 1, "top_p", top_p, "more than 0 and at most 1, which keeps all")
-        require(0 <= min_p <= 1, "min_p", min_p, "0, which keeps all, to 1")
+        require_number("temperature", temperature, "0 (the likeliest token) or more", lambda t: 0 <= t < inf)
+        if top_k is not None:
+            require_count("top_k", top_k, 1, "an integer, 1 or more, or None for all")
+        require_number("top_p", top_p, "more than 0 and at most 1, which keeps all", lambda p: 0 < p <= 1)
+        require_number("min_p", min_p, "0, which keeps all, to 1", lambda p: 0 <= p <= 1)
+        if seed is not None:
+            require_count("seed", seed, -inf, "an integer, or None for one that is drawn")
         penalties: tuple[tuple[LogitsProcessor, bool], ...] = (
             (RepetitionPenalty(repetition_penalty), repetition_penalty != 1),
             (PresencePenalty(presence_penalty), presence_penalty != 0),
@@ -133,7 +138,7 @@ def choose(
     On a GPU it is chosen there, and all are read at once, if samples are `greedy` or of class Sampler and processors
     are penalties. Functions of others' making are given logits on the host.
 
-    Raises:  NumericError when there is a NaN among the logits
+    Raises:  NumericError as `greedy`
     """
     samplers = [_GREEDY if sample is greedy else sample for sample in samples]
     if (
@@ -177,7 +182,7 @@ def greedy_tokens(logits_BV: Array) -> Array:
     tokens = []
     for logits_V in to_host(widen(logits_BV)):
         token = int(logits_V.argmax())
-        tokens.append(-1 if np.isnan(logits_V[token]) else token)
+        tokens.append(token if np.isfinite(logits_V[token]) else -1)
     return move(np.array(tokens, dtype=np.int64), device_of(logits_BV))
 
 
@@ -241,8 +246,9 @@ def _top(weights_V: Weights, top_p: float) -> tuple[npt.NDArray[np.int64], Weigh
 def not_a_number() -> NumericError:
     """What is raised where logits leave no choice."""
     return NumericError(
-        "the logits hold NaN or infinity, so no token can be chosen",
-        mend="check the weights for NaN; if they are float16, try float32, which does not overflow",
+        "the logits hold NaN or infinity, or nothing but -infinity, so no token can be chosen",
+        mend="check the weights for NaN; if they are float16, try float32, which does not overflow; or is every token "
+        "ruled out by a processor?",
     )
 
 

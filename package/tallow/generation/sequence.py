@@ -10,7 +10,7 @@ import numpy as np
 from tallow.devices import to_host
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError
-from tallow.generation.processors import Logits, LogitsProcessor, Text
+from tallow.generation.processors import Logits, LogitsProcessor, Text, require_count
 from tallow.generation.sampling import Sample, choose, greedy, not_a_number
 
 
@@ -83,8 +83,7 @@ def generate_with_logprobs(
     Args:    top_logprobs: how many of the likeliest tokens to give with each
     Raises:  as `generate`; ArgumentError for a negative top_logprobs
     """
-    if top_logprobs < 0:
-        raise ArgumentError(f"top_logprobs={top_logprobs}", mend="pass 0 or more")
+    require_count("top_logprobs", top_logprobs, 0)
     choices = _choices(model, tokens, max_tokens, sample, stop_ids, processors, cache)
     return (_scored(token, logits_V, top_logprobs) for token, logits_V in choices)
 
@@ -94,10 +93,11 @@ def check_prompt(model: LanguageModel, tokens: Sequence[int], max_tokens: int | 
 
     Raises:  ArgumentError as `generate`
     """
-    if max_tokens is not None and max_tokens < 0:
-        raise ArgumentError(f"max_tokens={max_tokens}", mend="pass 0 or more")
+    if max_tokens is not None:
+        require_count("max_tokens", max_tokens, 0)
     if not len(tokens):
         raise ArgumentError("the prompt holds no token", mend="start it with BOS: encode(text, bos=True)")
+    checked_ids("the prompt", tokens)
     if min(tokens) < 0 or max(tokens) >= model.vocab_size:
         raise ArgumentError(
             f"the prompt holds an id outside 0..{model.vocab_size - 1}", mend="encode it with the model's own tokenizer"
@@ -110,6 +110,16 @@ def check_prompt(model: LanguageModel, tokens: Sequence[int], max_tokens: int | 
     # The last token is never fed back, so it needs no place in the context.
     room = model.context_length - len(tokens) + 1
     return room if max_tokens is None else min(max_tokens, room)
+
+
+def checked_ids(name: str, ids: Collection[int]) -> frozenset[int]:
+    """The ids of tokens, each once.  Raises: ArgumentError for what is no collection of integers"""
+    is_several = isinstance(ids, Collection)
+    kinds = {*map(type, ids)} if is_several else {type(ids)}
+    if not is_several or not all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
+        others = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ArgumentError(f"{name}: expected ids of tokens, got {others}", mend="pass a list of integers")
+    return frozenset(ids)
 
 
 def _choices(
@@ -132,7 +142,8 @@ def _choices(
         )
     else:
         count = min(count, cache.capacity - len(tokens) + 1)
-    return _loop(model, Text(tokens), count, sample or greedy, frozenset(stop_ids), processors, cache)
+    stops = checked_ids("stop_ids", stop_ids)
+    return _loop(model, Text(tokens), count, sample or greedy, stops, processors, cache)
 
 
 def _loop(

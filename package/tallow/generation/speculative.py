@@ -11,9 +11,9 @@ import numpy.typing as npt
 from tallow.devices import to_host
 from tallow.errors import ArgumentError
 from tallow.generation.batch import BatchModel
-from tallow.generation.processors import Text
+from tallow.generation.processors import Text, require_count
 from tallow.generation.sampling import Sampler, Weights
-from tallow.generation.sequence import check_prompt
+from tallow.generation.sequence import check_prompt, checked_ids
 
 
 class RewindingModel(BatchModel, Protocol):
@@ -49,8 +49,7 @@ def speculate(
              lookahead is less than 1
     Source:  Leviathan et al. 2022, arXiv:2211.17192, algorithm 1
     """
-    if lookahead < 1:
-        raise ArgumentError(f"lookahead={lookahead}", mend="pass 1 or more")
+    require_count("lookahead", lookahead, 1)
     if draft.vocab_size != model.vocab_size:
         raise ArgumentError(
             f"the draft model has a vocabulary of {draft.vocab_size}, the model one of {model.vocab_size}",
@@ -62,7 +61,8 @@ def speculate(
             f"a text of {len(tokens)} tokens and {count} more; the draft model's context holds {draft.context_length}",
             mend="ask for fewer tokens",
         )
-    return _loop(model, draft, Text(tokens), count, lookahead, sample or Sampler(temperature=0), frozenset(stop_ids))
+    stops = checked_ids("stop_ids", stop_ids)
+    return _loop(model, draft, Text(tokens), count, lookahead, sample or Sampler(temperature=0), stops)
 
 
 def _loop(

@@ -18,6 +18,7 @@ import numpy as np
 from tallow.autograd.modes import no_grad
 from tallow.creation import as_tensor
 from tallow.errors import ArgumentError
+from tallow.generation.processors import require_count, require_number
 from tallow.models.whisper.model import Whisper
 from tallow.models.whisper.rules import NON_SPEECH, Rule, SuppressBlank, SuppressTokens, TimestampRules
 from tallow.models.whisper.search import BeamSearch, Choice, Floats, Rows, Sampling, log_softmax
@@ -69,20 +70,27 @@ class DecodingOptions:
     seed: int | None = None
 
     def __post_init__(self) -> None:
+        self._check_numbers()
         if self.beam_size is not None and (self.best_of is not None or self.temperature):
             raise ArgumentError("beam_size with best_of or a temperature", mend="search with beams, or draw")
         if self.best_of is not None and not self.temperature:
             raise ArgumentError("best_of without a temperature", mend="all texts would be the same")
         if self.patience is not None and (self.beam_size is None or round(self.beam_size * self.patience) < 1):
             raise ArgumentError(f"patience={self.patience} with beam_size={self.beam_size}", mend="pass beam_size, too")
-        if self.length_penalty is not None and not 0 <= self.length_penalty <= 1:
-            raise ArgumentError(f"length_penalty={self.length_penalty}", mend="from 0 to 1")
-        for name in ("sample_len", "best_of", "beam_size"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ArgumentError(f"{name}={value}", mend="1 or more")
-        if not 0 <= self.temperature < math.inf:
-            raise ArgumentError(f"temperature={self.temperature}", mend="0 or more")
+
+    def _check_numbers(self) -> None:
+        require_number("temperature", self.temperature, "0 or more", lambda t: 0 <= t < math.inf)
+        for name, least in (("sample_len", 1), ("best_of", 1), ("beam_size", 1), ("seed", 0)):
+            if (count := getattr(self, name)) is not None:
+                require_count(name, count, least, f"an integer, {least} or more, or None")
+        if self.patience is not None:
+            require_number("patience", self.patience, "more than 0, or None", lambda p: 0 < p < math.inf)
+        if self.length_penalty is not None:
+            require_number(
+                "length_penalty", self.length_penalty, "a number from 0 to 1, or None", lambda p: 0 <= p <= 1
+            )
+        if (latest := self.max_initial_timestamp) is not None:
+            require_number("max_initial_timestamp", latest, "0 or more, or None", lambda t: 0 <= t < math.inf)
 
     @property
     def group(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import kernels
+from tallow.generation.sampling import not_a_number
 
 PART = 256  # of a vocabulary
 
@@ -48,6 +49,8 @@ class Sampling:
         for i, (row, token) in enumerate(zip(rows, chosen.tolist(), strict=True)):
             if row[-1] == self.eot:
                 token = self.eot
+            elif not np.isfinite(log_totals[i]):
+                raise not_a_number()
             else:
                 sums[i] += logits_BV[i, token] - log_totals[i]
             longer.append([*row, token])
@@ -82,6 +85,8 @@ class BeamSearch:
         sounds = len(rows) // self.beam_size
         self.ended = self.ended or [{} for _ in range(sounds)]
         log_totals = log_sum_exp(logits_BV)
+        if not np.isfinite(log_totals).all():
+            raise not_a_number()
         longer: Rows = []
         sources: list[int] = []
         new_sums: list[float] = []

@@ -17,6 +17,7 @@ from tallow.audio.mel import FRAMES_PER_SECOND, MelWindows
 from tallow.audio.sound import Sound
 from tallow.autograd.modes import no_grad
 from tallow.errors import ArgumentError
+from tallow.generation.processors import require_count
 from tallow.models.whisper.decoding import DecodingOptions, DecodingResult, decode_batch, detect_language, encode
 from tallow.models.whisper.model import Whisper
 from tallow.models.whisper.segments import Place, Segment, Split, split
@@ -69,8 +70,7 @@ class TranscribeOptions:
     batch_size: int = 1
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise ArgumentError(f"batch_size={self.batch_size}", mend="1 or more")
+        require_count("batch_size", self.batch_size, 1)
         if self.hallucination_silence_threshold is not None and not self.word_timestamps:
             raise ArgumentError("hallucination_silence_threshold without word_timestamps", mend="pass both")
         if self.hallucination_silence_threshold is not None and self.batch_size > 1:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
 import tallow as tl
 from tallow import nn
 from tallow.amp import GradScaler, autocast
-from tallow.errors import ArgumentError, DeviceError, GraphError
+from tallow.errors import ArgumentError, CheckpointError, DeviceError, GraphError
 from tallow.nn import functional as F
 
 HERE = tl.get_default_device().type
@@ -153,3 +154,23 @@ def test_a_scaler_that_is_not_enabled_does_nothing() -> None:
     assert one_step(scaler, math.inf)[0] == -math.inf
     assert scaler.get_scale() == 1.0
     assert scaler.state_dict() == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"scale": "x"}, "scale is 'x'; expected a number"),
+        ({"scale": 0.0}, "scale is 0.0"),
+        ({"growth_interval": 1.5}, "growth_interval is 1.5"),
+        ({"_growth_tracker": -1}, "_growth_tracker is -1"),
+        ({"growth_factor": None}, "growth_factor is None"),
+    ],
+)
+def test_a_scaler_refuses_a_state_of_nonsense_and_keeps_its_own(changes: dict[str, Any], says: str) -> None:
+    scaler = GradScaler("cpu", init_scale=8.0)
+    before = scaler.state_dict()
+    with pytest.raises(CheckpointError, match=says):
+        scaler.load_state_dict(before | {"scale": 4.0} | changes)
+    with pytest.raises(CheckpointError, match="missing  scale"):
+        scaler.load_state_dict({"growth_factor": 2.0})
+    assert scaler.state_dict() == before

@@ -18,6 +18,7 @@ from tallow.errors import (
     GraphError,
     ShapeError,
 )
+from tallow.optim import lr_scheduler
 
 OTHERS = ("Optimizer", "LBFGS", "SparseAdam", "lr_scheduler", "swa_utils")  # SparseAdam makes no step
 WITH_MATRICES = [getattr(tl.optim, name) for name in tl.optim.__all__ if name not in OTHERS]
@@ -323,3 +324,113 @@ def test_lbfgs_wants_a_closure_one_group_and_many_digits() -> None:
         tl.optim.LBFGS([p], line_search_fn="wolfe")
     with pytest.raises(DtypeError, match=r"parameter 0 is tallow\.bfloat16"):
         tl.optim.LBFGS([tl.ones(2).bfloat16()])
+
+
+def _changed(change: Any) -> Any:
+    def apply(state: dict[str, Any]) -> None:
+        change(state["param_groups"][0], state["state"][0])
+
+    return apply
+
+
+PHASE = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
+NONSENSE: dict[str, tuple[Any, str]] = {
+    "lr of letters": (lambda group, entry: group.update(lr="0.1"), "group 0: lr is '0.1'; expected a number"),
+    "lr of NaN": (lambda group, entry: group.update(lr=float("nan")), "group 0: lr is nan"),
+    "lr beyond floats": (lambda group, entry: group.update(lr=10**400), "group 0: lr is 1000"),
+    "lr that is a flag": (lambda group, entry: group.update(lr=True), "group 0: lr is True"),
+    "lr of two": (lambda group, entry: group.update(lr=tl.ones(2)), r"group 0: lr has shape \(2,\)"),
+    "one beta": (lambda group, entry: group.update(betas=[0.9]), r"betas is \[0.9\]; expected 2 values"),
+    "beta of one": (lambda group, entry: group.update(betas=[0.9, 1.0]), "betas is .*; expected two numbers from 0"),
+    "negative eps": (lambda group, entry: group.update(eps=-1.0), "eps is -1.0; expected at least 0"),
+    "flag of a number": (lambda group, entry: group.update(amsgrad=2), "amsgrad is 2; expected True or False"),
+    "count below 0": (lambda group, entry: entry.update(step=-1.0), "parameter 0 .* step is -1.0"),
+    "count of NaN": (lambda group, entry: entry.update(step=tl.tensor(float("nan"))), "step is not a number"),
+    "no moment": (lambda group, entry: entry.pop("exp_avg"), "it has no exp_avg"),
+    "no maximum": (lambda group, entry: group.update(amsgrad=True), "it has no max_exp_avg_sq"),
+    "no tensor": (lambda group, entry: entry.update(other=3), "other is int, not a Tensor"),
+    "numbers twice": (lambda group, entry: group.update(params=[0, 0]), "the number 0 for two parameters"),
+}
+
+
+@pytest.mark.parametrize("case", NONSENSE)
+def test_a_state_of_nonsense_is_refused_and_changes_nothing(case: str) -> None:
+    change, says = NONSENSE[case]
+    params = [tl.ones(2, requires_grad=True), tl.ones(3, requires_grad=True)]
+    optimizer = tl.optim.Adam(params)
+    for param in params:
+        param.sum().backward()
+    optimizer.step()
+    before = copy.deepcopy(optimizer.state_dict())
+    state = copy.deepcopy(before)
+    _changed(change)(state)
+    with pytest.raises(CheckpointError, match=says):
+        optimizer.load_state_dict(state)
+    assert repr(optimizer.state_dict()) == repr(before)
+    optimizer.step()
+
+
+def test_what_a_schedule_has_filed_stays_where_the_file_does_not_have_it() -> None:
+    param = tl.ones(2, requires_grad=True)
+    optimizer = tl.optim.SGD([param], lr=0.1, momentum=0.9)
+    state = copy.deepcopy(optimizer.state_dict())
+    scheduler = tl.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.5, total_steps=9)
+    optimizer.load_state_dict(state)
+    param.sum().backward()
+    optimizer.step()
+    scheduler.step()
+    assert optimizer.param_groups[0]["max_lr"] == 0.5
+
+
+SCHEDULES: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "words for a number": (lambda o: lr_scheduler.StepLR(o, 3), {"gamma": "x"}, "gamma is 'x'; expected a number"),
+    "division by zero": (lambda o: lr_scheduler.StepLR(o, 3), {"step_size": 0}, "the next step fails: ZeroDivision"),
+    "rates of no group": (lambda o: lr_scheduler.LambdaLR(o, lambda e: 1.0), {"base_lrs": []}, "base_lrs is"),
+    "another word": (
+        lambda o: lr_scheduler.CyclicLR(o, 0.1, 0.2),
+        {"mode": "square"},
+        "mode is 'square'",
+    ),
+    "phases of nothing": (
+        lambda o: lr_scheduler.OneCycleLR(o, 0.1, 9),
+        {"_schedule_phases": [{}, {}]},
+        "_schedule_phases is {}; expected a dict of end_step",
+    ),
+    "phase without a rate": (
+        lambda o: lr_scheduler.OneCycleLR(o, 0.1, 9),
+        {"_schedule_phases": [dict.fromkeys(PHASE, "x") | {"end_step": 5.0}] * 2},
+        "the next step fails: KeyError",
+    ),
+    "counts of no epochs": (lambda o: lr_scheduler.MultiStepLR(o, [2]), {"milestones": {1: "x"}}, "milestones is"),
+    "NaN": (lambda o: lr_scheduler.ReduceLROnPlateau(o), {"best": float("nan")}, "best is nan"),
+    "states of no schedules": (
+        lambda o: lr_scheduler.ChainedScheduler([lr_scheduler.StepLR(o, 3)]),
+        {"_schedulers": [{"gamma": None}]},
+        "gamma is None",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SCHEDULES)
+def test_a_schedule_refuses_what_it_cannot_go_on_with(case: str) -> None:
+    make, changes, says = SCHEDULES[case]
+    param = tl.ones(2, requires_grad=True)
+    optimizer = tl.optim.SGD([param], lr=0.1, momentum=0.9)
+    scheduler = make(optimizer)
+    param.sum().backward()
+    optimizer.step()
+    before = repr((scheduler.state_dict(), optimizer.state_dict()))
+    with pytest.raises(CheckpointError, match=says):
+        scheduler.load_state_dict(scheduler.state_dict() | changes)
+    assert repr((scheduler.state_dict(), optimizer.state_dict())) == before
+
+
+def test_a_schedule_at_its_end_can_be_loaded() -> None:
+    """Its next step is an error of its own, and the state is one that it was in."""
+    optimizer = tl.optim.SGD([tl.ones(1, requires_grad=True)], lr=0.1)
+    scheduler = lr_scheduler.OneCycleLR(optimizer, 0.1, 2, cycle_momentum=False)
+    optimizer._opt_called = True
+    for _ in range(2):
+        scheduler.step()
+    scheduler.load_state_dict(scheduler.state_dict())
+    assert scheduler.last_epoch == 2

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tallow as tl
-from tallow.errors import ArgumentError, DatasetError, NumericError
+from tallow.errors import ArgumentError, CheckpointError, DatasetError, NumericError
 from tallow.models.causal_lm import CausalLM
 from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.llama import Llama, LlamaConfig
@@ -133,6 +133,24 @@ def test_other_settings_are_named(tmp_path: Path) -> None:
     Line(replace(SETTINGS, checkpoint_every=1), tmp_path / "run").resume()
     with pytest.raises(ArgumentError, match=r"other settings\n  learning_rate: 0\.1 there, 0\.2 here\n  mend"):
         Line(replace(SETTINGS, learning_rate=0.2), tmp_path / "run").resume()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("step", -1), ("scaler", None), ("curve", [["x"]]), ("sums", 3), ("seconds", "1"), ("settings", 0)],
+)
+def test_a_checkpoint_of_something_else_is_refused_before_anything_changes(
+    name: str, value: Any, tmp_path: Path
+) -> None:
+    run = Line(SETTINGS, tmp_path / "run")
+    list(islice(run.run(), 6))
+    progress = tl.load_checkpoint(run.checkpoint) | {name: value}
+    tl.save_checkpoint(run.checkpoint, **run._state(), **progress)
+    again = Line(SETTINGS, tmp_path / "run")
+    before = [each.clone() for each in again.model.parameters()]
+    with pytest.raises(CheckpointError, match=f"is not the checkpoint of such a run: its {name}"):
+        again.resume()
+    assert all(map(tl.equal, again.model.parameters(), before))
 
 
 # ---- language models

@@ -12,8 +12,9 @@ from tallow import cuda
 from tallow.autograd.graph import note_write
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError, GraphError
+from tallow.errors import ArgumentError, CheckpointError, GraphError
 from tallow.ops.together import alike, scale_all
+from tallow.optim.loaded import number_fault
 from tallow.tensor import Tensor
 
 READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
@@ -166,6 +167,19 @@ class GradScaler:
         self._stage.clear()
         self._found.clear()
 
+    def _check_state(self, state_dict: dict[str, Any]) -> None:
+        """Raises:  CheckpointError with all that is missing or cannot be gone on with"""
+        own = self.state_dict()
+        problems = [f"  missing  {name}" for name in own if name not in state_dict]
+        for name in own.keys() & state_dict.keys():
+            value, is_count = state_dict[name], isinstance(own[name], int)
+            if wrong := number_fault(value):
+                problems.append(f"  {name} {wrong}")
+            elif (is_count and int(value) != value) or not value >= (0 if name == "_growth_tracker" else 1e-300):
+                problems.append(f"  {name} is {value!r:.80}")
+        if problems:
+            raise CheckpointError("it is not the state of a GradScaler\n" + "\n".join(sorted(problems)))
+
     def state_dict(self) -> dict[str, Any]:
         """PyTorch's: {} for a scaler that does nothing."""
         if not self._enabled:
@@ -185,6 +199,7 @@ class GradScaler:
             raise GraphError(
                 "GradScaler: the state dict is empty", mend="it may have been saved from one with enabled=False"
             )
+        self._check_state(state_dict)
         self._scale = float(state_dict["scale"])
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]

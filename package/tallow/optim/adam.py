@@ -131,6 +131,9 @@ class Adam(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    def _required_state(self, group: Group) -> tuple[str, ...]:
+        return ("step", *(self.MOMENTS if group["amsgrad"] else self.MOMENTS[:2]))
+
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         self.update_many([param], [grad], [state], group)
 

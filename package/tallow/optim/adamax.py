@@ -47,6 +47,9 @@ class Adamax(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    def _required_state(self, group: Group) -> tuple[str, ...]:
+        return ("step", *self.MOMENTS)
+
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         if not state:
             begin(state, param, *self.MOMENTS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,19 @@ from tallow.autograd.graph import note_write
 from tallow.autograd.modes import enable_grad
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, Array
-from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, DtypeError
+from tallow.optim.loaded import number_fault
 from tallow.optim.optimizer import Closure, Group, Optimizer
 from tallow.optim.options import check_not_negative
 from tallow.optim.strong_wolfe import Point, strong_wolfe
-from tallow.tensor import wrap
+from tallow.tensor import Tensor, wrap
 
 FLAT_CURVATURE = 1e-10  # below it, a step says nothing of the curvature and is not remembered
+
+
+# What the state holds, by kind.
+VECTORS, HISTORIES, CURVATURES = ("d", "prev_flat_grad"), ("old_dirs", "old_stps"), "ro"
+NUMBERS = ("func_evals", "n_iter", "t", "prev_loss", "H_diag")
 
 
 class LBFGS(Optimizer):
@@ -76,6 +82,25 @@ class LBFGS(Optimizer):
                     mend="use model.float()",
                 )
 
+    def _fault(self, name: str, value: Any, param: Tensor) -> str | None:
+        numel = sum(each.numel() for each in self.param_groups[0]["params"])
+        if name in VECTORS:
+            return None if _is_vector(value, numel) else f"is no vector of {numel}"
+        if name in HISTORIES:
+            is_history = isinstance(value, list) and all(_is_vector(each, numel) for each in value)
+            return None if is_history else f"is no list of vectors of {numel}"
+        if name == CURVATURES:
+            is_list = isinstance(value, list) and not any(map(number_fault, value))
+            return None if is_list else "is no list of numbers"
+        return number_fault(value) if name in NUMBERS else None
+
+    def _check_state(self, state: dict[Any, dict[str, Any]], saved: Sequence[Group]) -> None:
+        super()._check_state(state, saved)
+        for entry in state.values():
+            lengths = {name: len(entry.get(name, ())) for name in (*HISTORIES, CURVATURES)}
+            if len(set(lengths.values())) > 1:
+                raise CheckpointError(f"the state dict has histories of several lengths: {lengths}")
+
     def step(self, closure: Closure | None = None) -> Any:
         """Run up to `max_iter` iterations.
 
@@ -91,6 +116,10 @@ class LBFGS(Optimizer):
             )
         with enable_grad():
             return _Descent(self, closure).run()
+
+
+def _is_vector(value: Any, numel: int) -> bool:
+    return isinstance(value, Tensor) and tuple(value.shape) == (numel,)
 
 
 class _Descent:

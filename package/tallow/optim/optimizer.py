@@ -24,6 +24,7 @@ from tallow.autograd.modes import enable_grad
 from tallow.dtypes import HALVES, Array
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.ops.quiet import hush, restore
+from tallow.optim.loaded import number_fault, option_fault
 from tallow.optim.moments import scalar
 from tallow.tensor import RemovableHandle, Tensor, wrap
 
@@ -313,8 +314,9 @@ class Optimizer:
                 state[key] = copy.deepcopy(entry)
         groups = []
         for own, group in zip(self.param_groups, saved, strict=True):
-            names = {"param_names": own["param_names"]} if "param_names" in own else {}
-            groups.append(self.defaults | names | group | {"params": own["params"]})
+            # What schedulers have filed in a group stays, where the file does not say otherwise.
+            filed = {name: value for name, value in own.items() if name not in self.defaults}
+            groups.append(self.defaults | filed | group | {"params": own["params"]})
         self.__setstate__({"state": state, "param_groups": groups})
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -322,12 +324,18 @@ class Optimizer:
         _check_form(state_dict)
         saved = state_dict["param_groups"]
         self._check_sizes(saved)
-        self._check_shapes(state_dict["state"], self._numbered(saved))
+        self._check_options(saved)
+        self._check_state(state_dict["state"], saved)
 
     def _numbered(self, saved: Sequence[Group]) -> dict[Any, Tensor]:
         """The optimizer's parameters by the numbers that stand for them in a state dict."""
         numbers = chain.from_iterable(group["params"] for group in saved)
-        return dict(zip(numbers, chain.from_iterable(group["params"] for group in self.param_groups), strict=True))
+        by_number: dict[Any, Tensor] = {}
+        own = chain.from_iterable(group["params"] for group in self.param_groups)
+        for number, param in zip(numbers, own, strict=True):
+            if by_number.setdefault(number, param) is not param:
+                raise CheckpointError(f"loaded state dict has the number {number!r} for two parameters")
+        return by_number
 
     def _check_sizes(self, saved: Sequence[Group]) -> None:
         if len(saved) != len(self.param_groups):
@@ -348,14 +356,44 @@ class Optimizer:
                 mend="is it the state of another model?",
             )
 
-    def _check_shapes(self, state: dict[Any, dict[str, Any]], by_number: dict[Any, Tensor]) -> None:
+    def _check_options(self, saved: Sequence[Group]) -> None:
         problems = [
-            f"  parameter {key} {tuple(by_number[key].shape)}: {name} {fault}"
-            for key, entry in state.items()
-            if key in by_number
-            for name, value in entry.items()
-            if (fault := self._fault(name, value, by_number[key]))
+            f"  group {i}: {name} {wrong}"
+            for i, (own, theirs) in enumerate(zip(self.param_groups, saved, strict=True))
+            for name, value in theirs.items()
+            if name != "params" and (wrong := self._option_fault(name, value, own))
         ]
+        if problems:
+            raise CheckpointError(
+                f"the state dict has options that this {type(self).__name__} cannot go on with\n" + "\n".join(problems),
+                mend="is the file damaged, or is it the state of another optimizer?",
+            )
+
+    def _option_fault(self, name: str, value: Any, own: Group) -> str | None:
+        """What is wrong with an option that is to stand in a group, if anything is."""
+        if name == "param_names":
+            is_list = isinstance(value, list) and all(isinstance(each, str) for each in value)
+            return None if is_list and len(value) == len(own["params"]) else "are not a name for each parameter"
+        return option_fault(name, own.get(name, self.defaults.get(name)), value)
+
+    def _required_state(self, group: Group) -> tuple[str, ...]:
+        """The names that the state of a parameter of a group has after a step, where it has any."""
+        return ()
+
+    def _check_state(self, state: dict[Any, dict[str, Any]], saved: Sequence[Group]) -> None:
+        by_number, problems = self._numbered(saved), []
+        options = {n: self.defaults | theirs for theirs in saved for n in theirs["params"]}
+        for key, entry in state.items():
+            if key not in by_number:
+                continue
+            where = f"  parameter {key} {tuple(by_number[key].shape)}:"
+            problems += [
+                f"{where} {name} {wrong}"
+                for name, value in entry.items()
+                if (wrong := self._fault(name, value, by_number[key]))
+            ]
+            required = self._required_state(options[key]) if entry else ()
+            problems += [f"{where} it has no {name}" for name in required if name not in entry]
         if problems:
             raise CheckpointError(
                 f"the state dict does not fit the parameters of this {type(self).__name__}\n" + "\n".join(problems),
@@ -368,9 +406,12 @@ class Optimizer:
             if not isinstance(value, Tensor):
                 return f"is {type(value).__name__}, not a Tensor"
             return None if value.shape == self.moment_shape(name, param.shape) else f"has shape {tuple(value.shape)}"
-        if name in self.SCALARS and not (value.numel() == 1 if isinstance(value, Tensor) else _is_number(value)):
-            return "is not a number"
-        return None
+        if name in self.SCALARS:
+            wrong = number_fault(value)
+            return "is not a number" if wrong else None if float(value) >= 0 else f"is {float(value)}"
+        # An update works on arrays; what a `step` of somebody's own keeps is its own business.
+        is_update = type(self).step is Optimizer.step
+        return f"is {type(value).__name__}, not a Tensor" if is_update and not isinstance(value, Tensor) else None
 
     def moment_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...] | None:
         """The shape of a moment of a parameter of this shape; None if such a parameter does not have it."""
@@ -455,7 +496,3 @@ def _check_form(state_dict: dict[str, Any]) -> None:
         raise CheckpointError(
             "this is not the state of an optimizer", mend='expected {"state": {0: {...}}, "param_groups": [{...}]}'
         )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number)

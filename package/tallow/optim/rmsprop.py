@@ -48,11 +48,14 @@ class RMSprop(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    def _required_state(self, group: Group) -> tuple[str, ...]:
+        wanted = {"square_avg": True, "momentum_buffer": group["momentum"], "grad_avg": group["centered"]}
+        return ("step", *(name for name in self.MOMENTS if wanted[name]))
+
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         momentum, centered, alpha = group["momentum"], group["centered"], group["alpha"]
         if not state:
-            wanted = {"square_avg": True, "momentum_buffer": momentum, "grad_avg": centered}
-            begin(state, param, *(name for name in self.MOMENTS if wanted[name]))
+            begin(state, param, *self._required_state(group)[1:])
         count(state)
         grad = descent(param, grad, group)
         average = state["square_avg"]

@@ -46,6 +46,9 @@ class Rprop(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    def _required_state(self, group: Group) -> tuple[str, ...]:
+        return ("step", *self.MOMENTS)
+
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         xp = array_module(param)
         if not state:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tallow.amp.grad_scaler import GradScaler
-from tallow.errors import ArgumentError, NumericError
+from tallow.errors import ArgumentError, CheckpointError, NumericError
 from tallow.io.checkpoint import load_checkpoint, save_checkpoint
 from tallow.nn.module import Module
 from tallow.nn.utils.clip_grad import clip_grad_norm_
@@ -147,15 +147,34 @@ class Training(ABC):
         Raises:  ArgumentError when it is of other settings; CheckpointError, OSError when it cannot be read
         """
         # First the settings, which say more than the shapes that follow from them.
-        if others := differences(self.settings, load_checkpoint(self.checkpoint).get("settings", {}), FREE):
+        progress = load_checkpoint(self.checkpoint)
+        self._check_progress(progress)
+        if others := differences(self.settings, progress["settings"], FREE):
             raise ArgumentError(
                 "\n".join([f"{self.checkpoint} was written with other settings", *others]),
                 mend="give the same options, or start over",
             )
-        progress = load_checkpoint(self.checkpoint, **self._state())
+        load_checkpoint(self.checkpoint, **self._state())
         self._scaler.load_state_dict(progress["scaler"])
         self.step, self.seconds = progress["step"], progress["seconds"]
         self.curve, self._sums = progress["curve"], progress["sums"]
+
+    def _check_progress(self, progress: Mapping[str, Any]) -> None:
+        """Raises:  CheckpointError for a checkpoint that is not of a run"""
+        curve: Any = progress.get("curve")
+        holds = {
+            "settings": isinstance(progress.get("settings"), Mapping),
+            "scaler": isinstance(progress.get("scaler"), dict),
+            "step": type(progress.get("step")) is int and progress["step"] >= 0,
+            "seconds": _are_numbers([progress.get("seconds")]),
+            "curve": isinstance(curve, list) and all(bool(row) and _are_numbers(row) for row in curve),
+            "sums": _are_numbers(progress.get("sums")),
+        }
+        if wrong := [name for name, is_so in holds.items() if not is_so]:
+            raise CheckpointError(
+                f"{self.checkpoint} is not the checkpoint of such a run: its {', '.join(wrong)} cannot be gone on with",
+                mend="start over, or take the run's own checkpoint",
+            )
 
     def _take_step(self, stop: Callable[[], bool]) -> list[float]:
         """The losses, and whether anybody wants to stop."""
@@ -188,6 +207,10 @@ class Training(ABC):
     def _state(self) -> dict[str, Any]:
         state = {"model": self._module, "optimizer": self._optimizer, "scheduler": self._scheduler}
         return state if self._generator is None else {**state, "generator": self._generator}
+
+
+def _are_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(type(value) in (int, float) for value in values)
 
 
 def differences(own: Settings, theirs: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:

@@ -34,16 +34,33 @@ class _OfSchedulers(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict({name: value for name, value in state_dict.items() if name != "_schedulers"})
-        for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
-            scheduler.load_state_dict(state)
-
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().check_state_dict(state_dict)
-        check_one_each("_schedulers", state_dict["_schedulers"], self._schedulers)
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.check_state_dict(state)
+
+    def _handed_on(self) -> tuple[str, ...]:
+        return ("_schedulers",)
+
+    def _fault(self, name: str, own: Any, value: Any) -> str | None:
+        if name != "_schedulers":
+            return super()._fault(name, own, value)
+        check_one_each(name, value, own)
+        if not all(isinstance(state, dict) for state in value):
+            return "are no states"
+        for scheduler, state in zip(self._schedulers, value, strict=True):
+            scheduler._check_values(state)
+        return None
+
+    def _take_over(self, state_dict: dict[str, Any]) -> None:
+        super()._take_over({name: value for name, value in state_dict.items() if name != "_schedulers"})
+        for scheduler, state in zip(self._schedulers, state_dict.get("_schedulers", ()), strict=False):
+            scheduler._take_over(state)
+
+    def _beside(self, optimizer: Optimizer) -> LRScheduler:
+        double = super()._beside(optimizer)
+        double._schedulers = [scheduler._beside(optimizer) for scheduler in self._schedulers]  # type: ignore[attr-defined]
+        return double
 
 
 class SequentialLR(_OfSchedulers):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.errors import ArgumentError
+from tallow.optim.loaded import attributes_fault
 from tallow.optim.lr_scheduler.momentum import set_momentum, start_momentum
 from tallow.optim.lr_scheduler.scheduler import LRScheduler, as_optimizer, per_group, set_value
 from tallow.optim.optimizer import Optimizer
@@ -21,6 +22,8 @@ class CyclicLR(LRScheduler):
     Args:    as torch.optim.lr_scheduler.CyclicLR
     Source:  Smith 2015, arXiv:1506.01186
     """
+
+    CHOICES = {"mode": MODES, "scale_mode": ("cycle", "iterations")}  # noqa: RUF012
 
     def __init__(
         self,
@@ -86,8 +89,14 @@ class CyclicLR(LRScheduler):
         is_function = own is None or isinstance(own, types.FunctionType)
         return super().state_dict() | {"_scale_fn_custom": None if is_function else own.__dict__.copy()}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict({name: v for name, v in state_dict.items() if name != "_scale_fn_custom"})
-        attributes = state_dict["_scale_fn_custom"]
+    def _handed_on(self) -> tuple[str, ...]:
+        return ("_scale_fn_custom",)
+
+    def _fault(self, name: str, own: Any, value: Any) -> str | None:
+        return attributes_fault(own, value) if name == "_scale_fn_custom" else super()._fault(name, own, value)
+
+    def _take_over(self, state_dict: dict[str, Any]) -> None:
+        super()._take_over({name: v for name, v in state_dict.items() if name != "_scale_fn_custom"})
+        attributes = state_dict.get("_scale_fn_custom")
         if attributes is not None and self._scale_fn_custom is not None:
             self._scale_fn_custom.__dict__.update(attributes)

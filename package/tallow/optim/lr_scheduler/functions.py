@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.optim.loaded import attributes_fault
 from tallow.optim.lr_scheduler.scheduler import LRScheduler, as_optimizer, check_one_each, values_of
 from tallow.optim.optimizer import Optimizer
 
@@ -30,15 +31,20 @@ class _ByFunctions(LRScheduler):
         functions = [None if isinstance(f, types.FunctionType) else f.__dict__.copy() for f in self.lr_lambdas]
         return super().state_dict() | {"lr_lambdas": functions}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict({name: value for name, value in state_dict.items() if name != "lr_lambdas"})
-        for function, attributes in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
+    def _handed_on(self) -> tuple[str, ...]:
+        return ("lr_lambdas",)
+
+    def _fault(self, name: str, own: Any, value: Any) -> str | None:
+        if name != "lr_lambdas":
+            return super()._fault(name, own, value)
+        check_one_each(name, value, own)
+        return next(filter(None, map(attributes_fault, own, value)), None)
+
+    def _take_over(self, state_dict: dict[str, Any]) -> None:
+        super()._take_over({name: value for name, value in state_dict.items() if name != "lr_lambdas"})
+        for function, attributes in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
             if attributes is not None:
                 function.__dict__.update(attributes)
-
-    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().check_state_dict(state_dict)
-        check_one_each("lr_lambdas", state_dict["lr_lambdas"], self.lr_lambdas)
 
 
 class LambdaLR(_ByFunctions):

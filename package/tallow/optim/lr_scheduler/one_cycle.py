@@ -29,6 +29,8 @@ class OneCycleLR(LRScheduler):
     Source:  Smith & Topin 2017, arXiv:1708.07120
     """
 
+    CHOICES = {"_anneal_func_type": SHAPES}  # noqa: RUF012
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -63,6 +65,11 @@ class OneCycleLR(LRScheduler):
         if cycle_momentum:
             self.use_beta1 = start_momentum(optimizer, base_momentum, max_momentum, resuming=last_epoch != -1)
         super().__init__(optimizer, last_epoch)
+
+    def _try(self) -> None:
+        if self.last_epoch > self.total_steps:
+            raise ValueError(f"epoch {self.last_epoch} of {self.total_steps}")
+        super()._try()
 
     def get_lr(self) -> list[Any]:
         step = self.last_epoch

@@ -16,6 +16,8 @@ class ReduceLROnPlateau(LRScheduler):
     Args:    as torch.optim.lr_scheduler.ReduceLROnPlateau
     """
 
+    CHOICES = {"mode": ("min", "max"), "threshold_mode": ("rel", "abs")}  # noqa: RUF012
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -67,6 +69,10 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
         self._last_lr = values_of(self.optimizer, "lr")
+
+    def _try(self) -> None:
+        self.step(0.0)
+        self._reduce()
 
     @property
     def in_cooldown(self) -> bool:

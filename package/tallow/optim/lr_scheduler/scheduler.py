@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar
 
 from tallow.autograd.graph import note_write
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, TallowError
+from tallow.optim.loaded import fault
 from tallow.optim.optimizer import Group, Optimizer
 from tallow.tensor import Tensor
 
@@ -23,6 +25,8 @@ class LRScheduler:
 
     Raises: ArgumentTypeError for what is not an Optimizer.
     """
+
+    CHOICES: ClassVar[Mapping[str, Collection[str]]] = {}  # what attributes that are words may be
 
     _is_initial = False  # within the first step, which the constructor takes
 
@@ -86,18 +90,75 @@ class LRScheduler:
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.__dict__.update(state_dict)
+        """Take over what `state_dict()` returned, here or in PyTorch.
+
+        Raises: CheckpointError for values that the schedule cannot go on with, before anything is changed.
+        """
+        self._check_values(state_dict)
+        self._take_over(state_dict)
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Raise CheckpointError for what is not the state of a scheduler like this one, and change nothing."""
         own = self.state_dict()
         problems = [f"  missing     {name}" for name in own if name not in state_dict]
         problems += [f"  unexpected  {name}" for name in state_dict if name not in own]
+        self._refuse(problems)
+        self._check_values(state_dict)
+
+    def _take_over(self, state_dict: dict[str, Any]) -> None:
+        """Set the attributes, which have been checked."""
+        self.__dict__.update(state_dict)
+
+    def _refuse(self, problems: list[str]) -> None:
         if problems:
             raise CheckpointError(
                 f"it is not the state of a {type(self).__name__}\n" + "\n".join(problems),
                 mend="make the scheduler that it was saved from",
             )
+
+    def _check_values(self, state_dict: dict[str, Any]) -> None:
+        """Raise CheckpointError unless the values are of their kinds, and a step can be taken from them."""
+        own = self.state_dict()
+        faults = ((name, self._fault(name, own[name], value)) for name, value in state_dict.items() if name in own)
+        self._refuse([f"  {name} {wrong}" for name, wrong in faults if wrong])
+        trial = self._beside(_double(self.optimizer))
+        trial.__dict__.update(copy.deepcopy({n: v for n, v in state_dict.items() if n not in self._handed_on()}))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                trial._try()
+        except TallowError:
+            pass  # what the schedule says itself: that it is at its end
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            self._refuse([f"  the next step fails: {type(error).__name__}: {error}"])
+
+    def _fault(self, name: str, own: Any, value: Any) -> str | None:
+        """What keeps a value of a state from standing in place of this scheduler's own, if anything does."""
+        wrong = fault(own, value, infinite=name == "best")
+        if wrong is None and value != own and name in self.CHOICES and value not in self.CHOICES[name]:
+            return f"is {value!r:.80}; expected one of {', '.join(self.CHOICES[name])}"
+        return wrong
+
+    def _handed_on(self) -> tuple[str, ...]:
+        """The entries of a state that are no attributes, but go to other objects."""
+        return ()
+
+    def _beside(self, optimizer: Optimizer) -> LRScheduler:
+        """A copy on another optimizer, to try things on."""
+        double = copy.copy(self)
+        double.optimizer = optimizer
+        return double
+
+    def _try(self) -> None:
+        """The next step, whatever may be asked for with it."""
+        self.step()
+
+
+def _double(optimizer: Optimizer) -> Optimizer:
+    """An optimizer of the same groups, whose options can be set without changing the other's."""
+    double = copy.copy(optimizer)
+    double.param_groups = [{name: _copied(value) for name, value in group.items()} for group in optimizer.param_groups]
+    return double
 
 
 class MissingInitialLr(ArgumentError, KeyError):

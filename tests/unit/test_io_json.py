@@ -51,3 +51,10 @@ def test_a_name_that_is_there_twice_is_refused_wherever_it_is() -> None:
         parse_object(b'{"a": [{"b": 1, "c": 2, "b": 1}]}', "text", 8)
     with pytest.raises(CheckpointError, match="surrogates not allowed"):
         parse_object(b'{"\\ud800": 1, "\\udc00": 2}', "text", 8)
+
+
+@pytest.mark.parametrize("half", [b"\\ud800", b"\\uDFFF", b"\\ude00\\ud83d"])
+def test_half_a_character_is_refused_wherever_it_is(half: bytes) -> None:
+    with pytest.raises(CheckpointError, match="surrogates not allowed"):
+        parse_object(b'{"a": ["' + half + b'"]}', "text", 8)
+    assert parse_object(b'{"a": "\\ud83d\\ude00"}', "text", 8) == {"a": "\N{GRINNING FACE}"}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from tallow.errors import CheckpointError
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character beyond U+FFFF
 
 
 def parse_object(text: bytes, name: str, max_depth: int) -> dict[str, Any]:
@@ -36,7 +39,10 @@ def _parse(text: bytes, name: str, max_depth: int, opening: bytes, kind: str) ->
     try:
         if (depth := _depth(text)) > max_depth:  # in WASM, deep recursion kills the interpreter before Python notices
             raise ValueError(f"it nests {depth} levels deep; {max_depth} are enough")
-        return json.loads(text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        parsed = json.loads(text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        if _SURROGATE.search(text):  # \ud800 alone is no character; Python's decoder lets it through
+            json.dumps(parsed, ensure_ascii=False).encode("utf-8")
+        return parsed
     except UnicodeDecodeError as error:
         raise CheckpointError(f"{name} is not UTF-8: {error}") from error
     except ValueError as error:
@@ -59,7 +65,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(entries) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ValueError(f"{twice!r:.200} appears twice")
-    "".join(entries).encode("utf-8")  # an escape such as \ud800 alone is no character; Python's decoder lets it through
     return entries
 
 

@@ -7,7 +7,6 @@ when it is asked again. What has come lies where `huggingface_hub` would have it
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
 import time
@@ -18,8 +17,11 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from tallow.errors import HubError
+from tallow.io.json_object import parse_list
+from tallow.io.zip_archive import is_inside
 
 PART = 16 << 20  # bytes asked for at once
+MAX_DEPTH = 8  # of the list of files
 PAUSES_S = (0.25, 1.0, 3.0)  # before another try of what failed
 
 
@@ -67,19 +69,24 @@ def files(repository: str, revision: str | None, token: str | None) -> list[File
     if answer.status in (401, 404):
         mend = "check the name and the revision; a private one needs a token"
         raise HubError(f"the Hub has no repository {repository}, or not for you; nor is there such a folder", mend)
+    return listed(_content(answer, repository), url)
+
+
+def listed(answer: bytes, url: str = "the Hub") -> list[File]:
+    """The files that the Hub's answer lists.  Raises: HubError for any other answer"""
     try:
-        return list(_entries(json.loads(_content(answer, repository))))
-    except (ValueError, KeyError, TypeError) as error:
+        return list(_entries(parse_list(answer, url, MAX_DEPTH)))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise HubError(f"{url} answers with no list of files", mend="try again later") from error
 
 
-def _entries(listed: Any) -> Iterator[File]:
-    for entry in listed:
+def _entries(entries: list[Any]) -> Iterator[File]:
+    for entry in entries:
         if entry["type"] == "file":
-            path = str(entry["path"])
-            if path.startswith("/") or ".." in path.split("/") or "\\" in path:
+            path, size, oid = entry["path"], entry["size"], (entry.get("lfs") or {}).get("oid")
+            if not is_inside(path) or type(size) is not int or size < 0 or not isinstance(oid, str | None):
                 raise ValueError(path)
-            yield File(path, int(entry["size"]), (entry.get("lfs") or {}).get("oid"))
+            yield File(path, size, oid)
 
 
 def _fetch(repository: str, file: File, path: Path, revision: str | None, token: str | None) -> None:

@@ -331,3 +331,21 @@ def test_a_browser_that_may_not_wait_says_so(monkeypatch: pytest.MonkeyPatch) ->
     for name in ("who/model", "who/model:x.gguf"):
         with pytest.raises(HubError, match="fetch the files in the page"):
             local_model(name)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"null",
+        b"{}",
+        b"[1]",
+        b'[{"type": "file"}]',
+        b'[{"type": "file", "path": "a", "size": Infinity}]',
+        b"[" * 100_000,
+    ]
+    + [b'[{"type": "file", "path": "a", "size": 1, "lfs": "x"}]', b'[{"type": "file", "path": "../a", "size": 1}]']
+    + [b'[{"type": "file", "path": ["a"], "size": 1}]', b'[{"type": "file", "path": "a", "size": -1}]', b"\xff"],
+)
+def test_an_answer_that_lists_no_files_is_refused(answer: bytes) -> None:
+    with pytest.raises(HubError, match="answers with no list of files"):
+        hub_in_browser.listed(answer)

@@ -65,7 +65,15 @@ def test_every_model_type_is_read_by_its_class(kind: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "entries", [{"architectures": ["T5ForConditionalGeneration"]}, {"model_type": "t5"}, {}, {"architectures": [3]}]
+    "entries",
+    [
+        {"architectures": ["T5ForConditionalGeneration"]},
+        {"model_type": "t5"},
+        {},
+        {"architectures": [3]},
+        {"architectures": [[1]]},
+        {"model_type": {}},
+    ],
 )
 def test_unknown_architecture(entries: dict[str, Any], tmp_path: Path) -> None:
     config_file(tmp_path, **entries)

@@ -338,6 +338,13 @@ def test_choice_of_templates() -> None:
         choose_template("x", name="rag")
 
 
+@pytest.mark.parametrize("item", [{"name": {}}, {"name": [1], "template": "x"}, {"template": "x"}, 3, {"name": None}])
+def test_templates_without_a_name_are_none_to_choose(item: Any) -> None:
+    with pytest.raises(ArgumentError, match="no chat template 'default'"):
+        choose_template([item])
+    assert choose_template([item, {"name": "default", "template": "d"}]) == "d"
+
+
 class Letters:
     """An engine whose tokens are bytes; 0 is a special one."""
 

@@ -25,7 +25,8 @@ def named_tensors(loaded: Any, source: str, key: str | None = None) -> Mapping[s
         return named_tensors(loaded[key], f"{source}, {key!r}")
     # A GGUF file makes each tensor anew when it is asked for.
     if isinstance(loaded, GGUF) or (
-        isinstance(loaded, Mapping) and all(isinstance(value, Tensor) for value in loaded.values())
+        isinstance(loaded, Mapping)
+        and all(isinstance(name, str) and isinstance(value, Tensor) for name, value in loaded.items())
     ):
         return loaded
     mend = "choose an entry by its key" if isinstance(loaded, Mapping) else None

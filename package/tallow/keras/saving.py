@@ -136,7 +136,7 @@ def _described_by(name: str) -> Iterator[None]:
         yield
     except TallowError:
         raise
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError) as error:
         raise CheckpointError(
             f"{name} describes no model: {type(error).__name__}: {error}", mend="save the model again"
         ) from error

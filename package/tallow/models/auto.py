@@ -92,9 +92,12 @@ def model_class(folder: str | Path) -> type[PretrainedModel]:
     entries = read_entries(path)
     named = entries.get("architectures")
     if not isinstance(named, list):
-        named = [MODEL_TYPES[kind]] if (kind := entries.get("model_type")) in MODEL_TYPES else []
+        kind = entries.get("model_type")
+        named = [MODEL_TYPES[kind]] if isinstance(kind, str) and kind in MODEL_TYPES else []
     for name in named:
-        if name in ARCHITECTURES:
+        if isinstance(name, str) and name in ARCHITECTURES:
             return getattr(models, ARCHITECTURES[name])
     kind = ", ".join(map(str, named)) or repr(entries.get("model_type"))
-    raise CheckpointError(f"{path} is of {kind}, which tallow does not have", mend=f"it has {', '.join(MODEL_TYPES)}")
+    raise CheckpointError(
+        f"{path} is of {kind:.200}, which tallow does not have", mend=f"it has {', '.join(MODEL_TYPES)}"
+    )

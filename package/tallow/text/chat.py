@@ -126,7 +126,8 @@ def choose_template(entry: Any, *, name: str | None = None, tools: bool = False)
         return entry
     if not isinstance(entry, list):
         return None
-    named = {item.get("name"): item.get("template") for item in entry if isinstance(item, dict)}
+    items = [item for item in entry if isinstance(item, dict) and isinstance(item.get("name"), str)]
+    named = {item["name"]: item.get("template") for item in items}
     wanted = name or ("tool_use" if tools and "tool_use" in named else "default")
     source = named.get(wanted)
     if isinstance(source, str):

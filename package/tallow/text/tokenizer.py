@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -30,6 +31,7 @@ TEMPLATE = "chat_template.jinja"
 TEMPLATES = "additional_chat_templates/*.jinja"
 MAX_BYTES = 256 << 20  # the largest in use take some 40 MB
 MAX_DEPTH = 32
+MEND = "take the tokenizer.json that belongs to the model, or save it again with transformers"
 UNFINISHED = "\N{REPLACEMENT CHARACTER}"  # what a tokenizer makes of the first bytes of a character
 CONTEXT = 8  # ids of a prompt that are enough to tell whether a space goes before the next
 UNLIMITED = 1 << 40  # a config without a limit says 10^30
@@ -295,6 +297,18 @@ def _engine(text: str, name: str) -> Engine:
     return _JavaScript(text, name) if IN_PYODIDE else _Native(text, name)
 
 
+@contextmanager
+def _refused(what: str) -> Iterator[None]:
+    """Turns what the package `tokenizers` raises into a TokenizerError: the class Exception itself, and where it panics
+    one of Rust's that is no Exception."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise TokenizerError(f"{what}: {error}", mend=MEND) from error
+
+
 class _Native:
     """The package `tokenizers`, written in Rust."""
 
@@ -303,19 +317,20 @@ class _Native:
             import tokenizers  # optional: the extra `text`
         except ImportError as error:
             raise MissingPackageError("tokenizers", name, "text") from error
-        try:
+        self._name = name
+        with _refused(f"{name} is not a tokenizer.json"):
             self._tokenizer = tokenizers.Tokenizer.from_str(text)
-        except Exception as error:  # it raises this very class
-            raise TokenizerError(f"{name} is not a tokenizer.json: {error}") from error
-        self._tokenizer.no_truncation()  # what a file may ask for; `encode_batch` does both
-        self._tokenizer.no_padding()
+            self._tokenizer.no_truncation()  # what a file may ask for; `encode_batch` does both
+            self._tokenizer.no_padding()
 
     def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
-        return Encoded(encoding.ids, encoding.type_ids)
+        with _refused(f"{self._name} cannot encode the text"):
+            encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
+            return Encoded(encoding.ids, encoding.type_ids)
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
-        return self._tokenizer.decode(ids, skip_special_tokens=not special)
+        with _refused(f"{self._name} cannot decode the ids"):
+            return self._tokenizer.decode(ids, skip_special_tokens=not special)
 
     def token_to_id(self, token: str) -> int | None:
         return self._tokenizer.token_to_id(token)

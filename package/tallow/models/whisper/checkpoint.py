@@ -24,6 +24,7 @@ import numpy as np
 
 from tallow.errors import CheckpointError
 from tallow.io import gguf_blocks, pytorch
+from tallow.io.named import named_tensors
 from tallow.io.source import Bytes, Opened, Source, open_source
 from tallow.tensor import Tensor, wrap
 from tallow.text.whisper import WhisperTokenizer
@@ -95,13 +96,16 @@ def _load_openai(opened: Opened) -> Loaded:
             f"{opened.name} is no Whisper of OpenAI's: it lacks dims or model_state_dict",
             mend="pass their .pt, or a folder",
         )
-    return Loaded(_entries(dims, opened.name), _renamed(state), None)
+    return Loaded(_entries(dims, opened.name), _renamed(named_tensors(state, opened.name)), None)
 
 
 def _entries(dims: Mapping[str, Any], source: str) -> dict[str, Any]:
     missing = [name for name in SIZES.values() if name not in dims]
     if missing:
         raise CheckpointError(f"{source}: its dims lack {', '.join(missing)}")
+    odd = [f"{name}={dims[name]!r:.80}" for name in SIZES.values() if type(dims[name]) is not int]
+    if odd:
+        raise CheckpointError(f"{source}: its dims are no integers: {', '.join(odd)}", mend="fetch it again")
     entries = {ours: dims[theirs] for ours, theirs in SIZES.items()}
     return entries | dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim"), 4 * entries["d_model"])
 

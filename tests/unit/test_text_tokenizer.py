@@ -1,0 +1,69 @@
+"""What the package `tokenizers` raises becomes an error of tallow's."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tallow.errors import TokenizerError
+from tallow.text.tokenizer import Tokenizer
+
+pytestmark = pytest.mark.native  # in a page another engine reads tokenizers
+
+
+class PanicException(BaseException):
+    """As Rust's panics are: no Exception."""
+
+
+class Failing:
+    """A tokenizer that fails at everything."""
+
+    error: BaseException
+
+    @classmethod
+    def from_str(cls, text: str) -> Failing:
+        if text != "{}":
+            raise cls.error
+        return cls()
+
+    def no_truncation(self) -> None: ...
+
+    def no_padding(self) -> None: ...
+
+    def encode(self, *arguments: Any, **options: Any) -> Any:
+        raise self.error
+
+    decode = encode
+
+    def token_to_id(self, token: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "error", [PanicException("index out of range"), Exception("a bare one"), TypeError("no string")]
+)
+def test_errors_of_the_package(error: BaseException, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = ModuleType("tokenizers")
+    module.Tokenizer = type("Failing", (Failing,), {"error": error})
+    monkeypatch.setitem(sys.modules, "tokenizers", module)
+    (tmp_path / "tokenizer.json").write_text("[]")
+    with pytest.raises(TokenizerError, match=f"is not a tokenizer.json: {error}"):
+        Tokenizer.from_pretrained(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    tokenizer = Tokenizer.from_pretrained(tmp_path)
+    with pytest.raises(TokenizerError, match=f"cannot encode the text: {error}"):
+        tokenizer.encode("text")
+    with pytest.raises(TokenizerError, match=f"cannot decode the ids: {error}"):
+        tokenizer.decode([1])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1)])
+def test_what_ends_a_program_ends_it(error: BaseException, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = ModuleType("tokenizers")
+    module.Tokenizer = type("Failing", (Failing,), {"error": error})
+    monkeypatch.setitem(sys.modules, "tokenizers", module)
+    (tmp_path / "tokenizer.json").write_text("[]")
+    with pytest.raises(type(error)):
+        Tokenizer.from_pretrained(tmp_path)

@@ -25,6 +25,9 @@ SUBSUITES = pytest.StashKey[dict[str, Outcome]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", choices=("cpu", "cuda", "like-cuda"), default="cpu", help="where tensors are made")
+    parser.addoption(
+        "--fuzz-seconds", type=float, metavar="N", help="read damaged files for N seconds a reader, in place of a few"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

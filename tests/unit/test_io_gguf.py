@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from support.damage import at_most, damaged
+from support.damage import at_most
+from support.fuzz import Reader
 
 import tallow as tl
 from tallow.errors import CheckpointError, TallowError
@@ -203,13 +203,14 @@ def test_arrays_of_narrow_numbers_do_not_swell(kind: int, dtype: str) -> None:
     assert np.array_equal(found, items)
 
 
-@given(damaged(VALID))
-def test_any_bytes_load_or_raise_a_tallow_error(raw: bytes) -> None:
-    with suppress(TallowError):
+def test_damaged_files_load_or_raise_a_tallow_error(read_damaged: Any) -> None:
+    def read(raw: bytes, place: Path) -> None:
         loaded: Any = gguf.load(raw)
         for name in loaded:
             with suppress(TallowError):
                 assert loaded[name].array.nbytes <= 8 * len(raw)
+
+    read_damaged("gguf, of every kind", Reader(VALID, read))
 
 
 # ------------------------------------------------------------------------------------------------------------- shards

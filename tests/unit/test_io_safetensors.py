@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import fuzz
 
 import tallow as tl
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
@@ -283,17 +284,7 @@ def test_file_larger_than_memory_is_mapped(path: Path) -> None:
         assert opened.get_array("big")[size - 1] == 0
 
 
-@st.composite
-def damaged(draw: st.DrawFn) -> bytes:
-    """A valid file, some bytes of which were replaced, inserted or cut."""
-    raw = bytearray(VALID)
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(raw)))
-        cut = draw(st.integers(0, 4))
-        raw[at : at + cut] = draw(st.binary(max_size=4))
-    return bytes(raw)
-
-
+damaged = st.integers(0, 2**32).map(lambda n: fuzz.case_of("safetensors", fuzz.safetensors_changed, VALID, n))
 headers = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 2**65) | st.sampled_from(["F32", "U8", "F4", "data_offsets", ""]),
     lambda inner: (
@@ -304,7 +295,7 @@ headers = st.recursive(
 )
 
 
-@given(st.binary(max_size=64) | damaged() | st.builds(pack, headers, st.binary(max_size=16)))
+@given(st.binary(max_size=64) | damaged | st.builds(pack, headers, st.binary(max_size=16)))
 def test_any_bytes_load_or_raise_a_checkpoint_error(file: bytes) -> None:
     try:
         tensors = safetensors.load(file)
@@ -313,7 +304,7 @@ def test_any_bytes_load_or_raise_a_checkpoint_error(file: bytes) -> None:
     assert sum(t.array.nbytes for t in tensors.values()) <= len(file)
 
 
-@given(damaged() | st.builds(pack, headers, st.binary(max_size=16)))
+@given(damaged | st.builds(pack, headers, st.binary(max_size=16)))
 def test_the_package_accepts_whatever_is_accepted(file: bytes) -> None:
     package = pytest.importorskip("safetensors")
     try:

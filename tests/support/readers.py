@@ -1,0 +1,638 @@
+"""All that reads files or answers of the network, each with a small one of its kind, for `support.fuzz` to damage."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+import struct
+import tempfile
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tallow as tl
+from support.fuzz import Reader, json_changed, safetensors_changed, zip_changed
+from support.pytorch_files import LEGACY, ZIP
+from support.small_models import ENTRIES
+from support.whisper_files import CONFIG as WHISPER
+from support.whisper_files import DIMS, ggml, openai_names
+from tallow import hub_in_browser, keras, models
+from tallow.audio import Sound
+from tallow.data import CIFAR10, MNIST, CSVDataset, NPZDataset
+from tallow.data.stories import read_stories
+from tallow.errors import TallowError
+from tallow.generation import Sampler, generate
+from tallow.io import gguf, llama2c, npz, pytorch, safetensors
+from tallow.io.contents import contents
+from tallow.io.model_folder import load_folder
+from tallow.io.named import named_tensors
+from tallow.io.stored import stored_folder
+from tallow.models import AutoModel, Llama, Whisper, gguf_llama
+from tallow.models.causal_lm import CausalLM
+from tallow.models.generation_config import GenerationConfig
+from tallow.models.sentence import Dense, Pooling
+from tallow.models.sentence_folder import encoder_files, files_of, modules_of
+from tallow.optim import lr_scheduler
+from tallow.text.gguf_tokenizer import tokenizer_entries
+from tallow.text.llama2c import Llama2cTokenizer
+from tallow.text.tokenizer import Encoded, Tokenizer
+from tallow.text.whisper import WhisperTokenizer
+
+MIB = 2**20
+
+
+def _saved(save: Callable[[io.BytesIO], object]) -> bytes:
+    file = io.BytesIO()
+    save(file)
+    return file.getvalue()
+
+
+def _in_a_file(name: str, save: Callable[[Path], object]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        save(path)
+        return path.read_bytes()
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _file(name: str, read: Callable[[Path], object], **others: bytes) -> Callable[[bytes, Path], object]:
+    """Reads a file of this name in a folder that has others beside it; `__` stands for a dot in their names."""
+
+    def run(raw: bytes, place: Path) -> object:
+        for other, content in others.items():
+            (place / other.replace("__", ".")).write_bytes(content)
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_bytes(raw)
+        return read(place / name)
+
+    return run
+
+
+def _folder(name: str, read: Callable[[Path], object], **others: bytes) -> Callable[[bytes, Path], object]:
+    return _file(name, lambda path: read(path.parent), **others)
+
+
+def _bytes(read: Callable[[Any], object]) -> Callable[[bytes, Path], object]:
+    return lambda raw, place: read(raw)
+
+
+# ------------------------------------------------------------------------------------------------------------- tensors
+
+STATE = {"a.weight": tl.arange(6, dtype=tl.float32).reshape(2, 3), "b": tl.tensor([True, False]), "c": tl.zeros(0, 3)}
+SAFETENSORS = b"".join(map(bytes, safetensors.encode(STATE, {"format": "pt"})))
+NPZ = _saved(lambda file: npz.save(STATE, file))
+
+
+def _deflated(raw: bytes) -> bytes:
+    def save(file: io.BytesIO) -> None:
+        with zipfile.ZipFile(io.BytesIO(raw)) as stored, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+            for name in stored.namelist():
+                packed.writestr(name, stored.read(name))
+
+    return _saved(save)
+
+
+def _touch(value: Any) -> None:
+    for tensor in value.values() if isinstance(value, dict) else [value]:
+        if isinstance(tensor, tl.Tensor):
+            repr(tensor)
+
+
+def _all_of(source: Any) -> None:
+    file = gguf.load(source)
+    for name in file:
+        with suppress(TallowError):
+            file[name].array.sum()
+
+
+def _gguf_string(text: str) -> bytes:
+    return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+def _gguf_value(value: Any) -> bytes:
+    """The type and the value of metadata."""
+    if isinstance(value, list):
+        kind, items = 8, b"".join(map(_gguf_string, value)) if isinstance(value[0], str) else b""
+        if not items:
+            kind = 6 if isinstance(value[0], float) else 5
+            items = np.array(value, "<f4" if kind == 6 else "<i4").tobytes()
+        return struct.pack("<IIQ", 9, kind, len(value)) + items
+    if isinstance(value, str):
+        return struct.pack("<I", 8) + _gguf_string(value)
+    return struct.pack("<If", 6, value) if isinstance(value, float) else struct.pack("<II", 4, value)
+
+
+def gguf_file(metadata: dict[str, Any], tensors: dict[str, np.ndarray[Any, Any]]) -> bytes:
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
+    head += b"".join(_gguf_string(key) + _gguf_value(value) for key, value in metadata.items())
+    data = b""
+    for name, array in tensors.items():
+        head += _gguf_string(name) + struct.pack(f"<I{array.ndim}Q", array.ndim, *array.shape[::-1])
+        head += struct.pack("<IQ", 0, len(data))
+        data += array.tobytes().ljust(-(-array.nbytes // 32) * 32, b"\0")
+    return head + bytes(-len(head) % 32) + data
+
+
+PIECES = ["<unk>", "<s>", "</s>", "▁", "a", "b", "ab", "▁a", "▁ab"]
+GGML = "tokenizer.ggml"
+VOCABULARY: dict[str, Any] = {
+    f"{GGML}.model": "llama",
+    f"{GGML}.tokens": PIECES,
+    f"{GGML}.scores": [-float(i) for i in range(len(PIECES))],
+    f"{GGML}.token_type": [2, 3, 3, 1, 1, 1, 1, 1, 4],
+    f"{GGML}.bos_token_id": 1,
+    f"{GGML}.eos_token_id": 2,
+    "tokenizer.chat_template": "{{ messages }}",
+}
+
+
+@cache
+def _gguf_llama() -> bytes:
+    sizes = {"block_count": 1, "embedding_length": 8, "feed_forward_length": 12, "context_length": 16}
+    sizes |= {"attention.head_count": 2, "attention.head_count_kv": 1}
+    metadata = {"general.architecture": "llama"} | {f"llama.{key}": value for key, value in sizes.items()}
+    metadata |= {"llama.attention.layer_norm_rms_epsilon": 1e-5, "llama.rope.freq_base": 100.0} | VOCABULARY
+    rng = np.random.default_rng(0)
+    shapes = {"attn_q": (8, 8), "attn_k": (4, 8), "attn_v": (4, 8), "attn_output": (8, 8), "ffn_norm": (8,)}
+    shapes |= {"ffn_gate": (12, 8), "ffn_up": (12, 8), "ffn_down": (8, 12), "attn_norm": (8,)}
+    named = {f"blk.0.{name}.weight": shape for name, shape in shapes.items()}
+    named |= {"token_embd.weight": (len(PIECES), 8), "output_norm.weight": (8,)}
+    tensors = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in named.items()}
+    return gguf_file(metadata, tensors)
+
+
+def _generates(lm: Any) -> None:
+    list(generate(lm, [1, 3], max_tokens=2))
+
+
+def _read_gguf_model(raw: bytes, place: Path) -> None:
+    lm = gguf_llama.load(raw)
+    _generates(lm)
+    tokenizer_entries(gguf.load(raw).metadata, "file")
+
+
+def _llama2c_file() -> bytes:
+    sizes = np.array([4, 4, 1, 2, 1, 5, 3], dtype=np.int32)
+    return sizes.tobytes() + np.full(5 * 4 + 4 + 16 + 8 + 8 + 16 + 4 + 48 + 4 + 6, 0.1, np.float32).tobytes()
+
+
+def _stored(folder: Path) -> None:
+    for tensor in stored_folder(folder).values():
+        tensor.read()
+
+
+INDEX = {"weight_map": dict.fromkeys(STATE, "model-1.safetensors"), "metadata": {"total_size": 26}}
+TENSORS: dict[str, Reader] = {
+    "safetensors": Reader(SAFETENSORS, _bytes(lambda raw: _touch(safetensors.load(raw))), safetensors_changed),
+    "safetensors, not aligned": Reader(
+        (len(SAFETENSORS[8:]) - 26 + 1).to_bytes(8, "little") + SAFETENSORS[8:-26] + b" " + SAFETENSORS[-26:],
+        _bytes(lambda raw: _touch(safetensors.load(raw))),
+        safetensors_changed,
+    ),
+    "safetensors, in parts": Reader(SAFETENSORS, _folder("model.safetensors", _stored), safetensors_changed),
+    "index of shards": Reader(
+        _json(INDEX),
+        _folder("model.safetensors.index.json", load_folder, **{"model-1__safetensors": SAFETENSORS}),
+        json_changed,
+    ),
+    "gguf": Reader(_gguf_llama(), _bytes(_all_of)),
+    "gguf, the model": Reader(_gguf_llama(), _read_gguf_model),
+    "gguf, what is in it": Reader(_gguf_llama(), _file("model.gguf", contents)),
+    "llama2c": Reader(_llama2c_file(), _bytes(lambda raw: llama2c.load(raw))),
+    "llama2c, the model": Reader(_llama2c_file(), _bytes(lambda raw: _generates(Llama.from_llama2c(raw)))),
+    "npz": Reader(NPZ, _bytes(lambda raw: _touch(npz.load(raw))), zip_changed),
+    "npz, compressed": Reader(_deflated(NPZ), _bytes(lambda raw: _touch(npz.load(raw))), zip_changed),
+    "npy": Reader(_saved(partial(npz.save_array, tl.ones(2, 3))), _bytes(lambda raw: _touch(npz.load_array(raw)))),
+    "pytorch": Reader(ZIP, _bytes(lambda raw: _touch(pytorch.load(raw))), zip_changed),
+    "pytorch, compressed": Reader(_deflated(ZIP), _bytes(lambda raw: _touch(pytorch.load(raw))), zip_changed),
+    "pytorch, before 1.6": Reader(LEGACY, _bytes(lambda raw: _touch(pytorch.load(raw)))),
+    "pytorch, by names": Reader(
+        _saved(lambda file: tl.save(STATE, file)), _bytes(lambda raw: named_tensors(tl.load(raw), "file")), zip_changed
+    ),
+    "any format": Reader(SAFETENSORS, _bytes(tl.load)),
+    "what is in a file": Reader(SAFETENSORS, _file("file", contents), safetensors_changed),
+}
+
+# -------------------------------------------------------------------------------------------------------------- models
+
+
+@cache
+def _weights(name: str) -> bytes:
+    """Of a small model of a class."""
+    model_class = getattr(models, name)
+    tl.manual_seed(0)
+    model = model_class(model_class.config_class.from_entries(ENTRIES[name], "entries"))
+    return b"".join(map(bytes, safetensors.encode(model.state_dict())))
+
+
+def _load_and_run(folder: Path) -> None:
+    model = AutoModel.from_pretrained(folder)
+    if isinstance(model, CausalLM):
+        _generates(model)
+    elif not isinstance(model, Whisper):
+        model(tl.tensor([[1, 2, 3]]))
+
+
+def _of_config(name: str) -> Reader:
+    def read(raw: bytes, place: Path) -> None:
+        _folder("config.json", _load_and_run, model__safetensors=_weights(name))(raw, place)
+
+    return Reader(_json(ENTRIES[name]), read, json_changed)
+
+
+def _of_weights(name: str) -> Reader:
+    read = _folder("model.safetensors", _load_and_run, config__json=_json(ENTRIES[name]))
+    return Reader(partial(_weights, name), read, safetensors_changed)
+
+
+def _sampling(folder: Path) -> None:
+    Sampler(**GenerationConfig.from_folder(folder).sampling)
+
+
+GENERATION = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.9, "eos_token_id": [1, 2], "min_p": 0.1}
+MODULES = [
+    {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+    for i, (kind, path) in enumerate([("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense")])
+]
+DENSE = {"in_features": 3, "out_features": 2, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"}
+DENSE_WEIGHTS = b"".join(map(bytes, safetensors.encode({"linear.weight": tl.ones(2, 3), "linear.bias": tl.ones(2)})))
+
+
+def _modules(folder: Path) -> None:
+    files_of((folder / "modules.json").read_bytes())
+    list(modules_of(folder))
+    encoder_files(folder)
+
+
+@cache
+def _whisper() -> Whisper:
+    tl.manual_seed(0)
+    return Whisper(WHISPER).eval()
+
+
+@cache
+def _whisper_pt() -> bytes:
+    content = {"dims": DIMS, "model_state_dict": openai_names(_whisper())}
+    return _saved(lambda file: tl.save(content, file))
+
+
+MODELS: dict[str, Reader] = {
+    **{f"config.json of {name}": _of_config(name) for name in ENTRIES},
+    "weights of BertModel": _of_weights("BertModel"),
+    "weights of Llama": _of_weights("Llama"),
+    "generation_config.json": Reader(_json(GENERATION), _folder("generation_config.json", _sampling), json_changed),
+    "modules.json": Reader(_json(MODULES), _folder("modules.json", _modules), json_changed),
+    "config.json of a pooling": Reader(
+        _json({"word_embedding_dimension": 8, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}),
+        _file("config.json", Pooling.from_json),
+        json_changed,
+    ),
+    "config.json of a dense": Reader(
+        _json(DENSE), _folder("config.json", Dense.from_pretrained, model__safetensors=DENSE_WEIGHTS), json_changed
+    ),
+    "whisper, OpenAI's": Reader(_whisper_pt, _file("tiny.pt", Whisper.from_pretrained), zip_changed),
+    "whisper, ggml": Reader(lambda: ggml(_whisper()), _file("tiny.bin", Whisper.from_pretrained)),
+    "files of the Hub": Reader(
+        _json([{"type": "file", "path": "a/config.json", "size": 3, "lfs": {"oid": "0"}}, {"type": "directory"}]),
+        _bytes(hub_in_browser.listed),
+        json_changed,
+    ),
+}
+
+# ---------------------------------------------------------------------------------------------------------------- text
+
+
+class Letters:
+    """A tokenizer of letters, in place of those that are not in every environment."""
+
+    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
+        ids = [ord(letter) % 20 for letter in text + (pair or "")]
+        return Encoded(ids, [0] * len(ids))
+
+    def decode(self, ids: Any, special: bool) -> str:
+        return "x" * len(ids)
+
+    def token_to_id(self, token: str) -> int | None:
+        return len(token) or None
+
+
+def _tokenizer_config(raw: bytes, place: Path) -> None:
+    (place / "tokenizer_config.json").write_bytes(raw)
+    from tallow.text.tokenizer import _read_object
+
+    tokenizer = Tokenizer(Letters(), _read_object(place / "tokenizer_config.json"))
+    tokenizer.encode_batch(["text", ("a", "b")])
+    tokenizer.render_chat([{"role": "user", "content": "hello"}])
+
+
+CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content|trim }}{{ eos_token }}{% endfor %}"
+TOKENIZER_CONFIG = {
+    "model_max_length": 512,
+    "bos_token": {"content": "<s>", "lstrip": False},
+    "eos_token": "</s>",
+    "chat_template": [{"name": "default", "template": CHAT}, {"name": "tool_use", "template": CHAT}],
+}
+WORDS = {bytes([i]): i for i in range(256)} | {b"he": 256, b"ll": 257}
+TIKTOKEN = b"".join(base64.b64encode(word) + b" %d\n" % rank for word, rank in WORDS.items())
+
+
+def _byte_level() -> dict[str, int]:
+    """GPT-2's spelling of bytes."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in plain]
+    letters = dict(zip(plain, map(chr, plain), strict=True))
+    letters |= {byte: chr(256 + i) for i, byte in enumerate(others)}
+    return {letters[byte]: byte for byte in range(256)}
+
+
+BYTE_LEVEL = _byte_level()
+TOKENIZER: dict[str, Any] = {
+    "version": "1.0",
+    "truncation": None,
+    "padding": None,
+    "normalizer": {"type": "NFC"},
+    "added_tokens": [
+        {"id": 258, "content": "<s>", "special": True}
+        | dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    ],
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+    "post_processor": {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {"<s>": {"id": "<s>", "ids": [258], "tokens": ["<s>"]}},
+    },
+    "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+    "model": {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "ignore_merges": False,
+        "vocab": BYTE_LEVEL | {"he": 256, "ll": 257},
+        "merges": [["h", "e"], ["l", "l"]],
+    },
+}
+UNIGRAM = TOKENIZER | {
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},
+    "model": {
+        "type": "Unigram",
+        "unk_id": 0,
+        "vocab": [["<unk>", 0.0], ["▁", -1.0], ["h", -2.0]],
+        "byte_fallback": False,
+    },
+    "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},
+}
+WORDPIECE = TOKENIZER | {
+    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+    "model": {
+        "type": "WordPiece",
+        "unk_token": "[UNK]",
+        "continuing_subword_prefix": "##",
+        "max_input_chars_per_word": 100,
+        "vocab": {"[UNK]": 0, "he": 1, "##llo": 2},
+    },
+}
+
+
+def _encodes(folder: Path) -> None:
+    tokenizer = Tokenizer.from_pretrained(folder)
+    tokenizer.encode("hello hé 1 [UNK]")
+    tokenizer.encode("hello", "pair")
+    tokenizer.decode([0, 1, 2, 258, 10**6])
+
+
+def _learnt(folder: Path) -> None:
+    from tallow.training import vocabulary
+
+    vocabulary.read(folder)
+
+
+def _whisper_tokenizer(path: Path) -> None:
+    WhisperTokenizer.load(path, len(WORDS) + 1509 + 2).encode("hello")
+
+
+def _pieces(raw: bytes) -> None:
+    tokenizer = Llama2cTokenizer.load(raw)
+    ids = tokenizer.encode("ab<0x41>")
+    for token in ids:
+        tokenizer.decode(None, token)
+
+
+SCORED = [(b"<unk>", 0), (b"<s>", 0), (b"</s>", 0), *((f"<0x{i:02X}>".encode(), 0) for i in range(256)), (b"ab", -1)]
+TEXT: dict[str, Reader] = {
+    "tokenizer.bin": Reader(
+        struct.pack("<I", 6) + b"".join(struct.pack("<fI", score, len(p)) + p for p, score in SCORED), _bytes(_pieces)
+    ),
+    "tokenizer_config.json": Reader(_json(TOKENIZER_CONFIG), _tokenizer_config, json_changed, extra_bytes=8 * MIB),
+    "whisper's tokenizer.json": Reader(
+        _json({"model": {"vocab": BYTE_LEVEL | {"he": 256, "ll": 257}}, "added_tokens": [{"content": "<|x|>"}]}),
+        _file("tokenizer.json", _whisper_tokenizer),
+        json_changed,
+    ),
+    "whisper's tiktoken": Reader(TIKTOKEN, _file("gpt2.tiktoken", _whisper_tokenizer)),
+}
+# What the package `tokenizers` reads.
+NATIVE_TEXT: dict[str, Reader] = {
+    **{
+        f"tokenizer.json, {entries['model']['type']}": Reader(
+            _json(entries), _folder("tokenizer.json", _encodes), json_changed, extra_bytes=8 * MIB
+        )
+        for entries in (TOKENIZER, UNIGRAM, WORDPIECE)
+    },
+    "tokenizer.json of training": Reader(_json(TOKENIZER), _folder("tokenizer.json", _learnt), json_changed),
+    "gguf, the tokenizer": Reader(gguf_file(VOCABULARY, {}), _bytes(lambda raw: Tokenizer.from_gguf(raw).encode("ab"))),
+}
+
+# ------------------------------------------------------------------------------------------------------------ training
+
+
+class Run:
+    """A model with an optimizer and a schedule that have taken some steps."""
+
+    def __init__(self, optimizer: Callable[[Any], Any], scheduler: Callable[[Any], Any]) -> None:
+        tl.manual_seed(0)
+        self.model = tl.nn.Linear(2, 1)
+        self.optimizer = optimizer(self.model.parameters())
+        self.scheduler = scheduler(self.optimizer)
+        self.step()
+
+    def step(self) -> None:
+        def loss() -> tl.Tensor:
+            self.optimizer.zero_grad()
+            value = self.model(tl.tensor([[1.0, 2.0], [-1.0, 0.5]])).square().mean()
+            value.backward()
+            return value
+
+        self.optimizer.step(loss)
+        self.scheduler.step(*([1.0] if isinstance(self.scheduler, lr_scheduler.ReduceLROnPlateau) else []))
+
+    def parts(self) -> dict[str, Any]:
+        return {"model": self.model, "optimizer": self.optimizer, "scheduler": self.scheduler}
+
+
+OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
+    "Adadelta": tl.optim.Adadelta,
+    "Adagrad": partial(tl.optim.Adagrad, lr_decay=0.1),
+    "Adam": partial(tl.optim.Adam, amsgrad=True),
+    "AdamW": tl.optim.AdamW,
+    "Adamax": tl.optim.Adamax,
+    "LBFGS": partial(tl.optim.LBFGS, max_iter=3, line_search_fn="strong_wolfe"),
+    "Lion": tl.optim.Lion,
+    "NAdam": tl.optim.NAdam,
+    "RAdam": tl.optim.RAdam,
+    "RMSprop": partial(tl.optim.RMSprop, momentum=0.5, centered=True),
+    "Rprop": tl.optim.Rprop,
+    "SGD": partial(tl.optim.SGD, lr=0.1, momentum=0.9),
+}
+SCHEDULERS: dict[str, Callable[[Any], Any]] = {
+    "StepLR": lambda o: lr_scheduler.StepLR(o, 3),
+    "MultiStepLR": lambda o: lr_scheduler.MultiStepLR(o, [2, 7, 7]),
+    "ConstantLR": lambda o: lr_scheduler.ConstantLR(o, 0.5, 7),
+    "LinearLR": lambda o: lr_scheduler.LinearLR(o, 0.3, total_iters=8),
+    "ExponentialLR": lambda o: lr_scheduler.ExponentialLR(o, 0.7),
+    "PolynomialLR": lambda o: lr_scheduler.PolynomialLR(o, 9, 2.0),
+    "CosineAnnealingLR": lambda o: lr_scheduler.CosineAnnealingLR(o, 10),
+    "CosineAnnealingWarmRestarts": lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 3, 2),
+    "LambdaLR": lambda o: lr_scheduler.LambdaLR(o, lambda epoch: 0.9**epoch),
+    "MultiplicativeLR": lambda o: lr_scheduler.MultiplicativeLR(o, lambda epoch: 0.9),
+    "CyclicLR": lambda o: lr_scheduler.CyclicLR(o, 0.001, 0.1, 3),
+    "OneCycleLR": lambda o: lr_scheduler.OneCycleLR(o, max_lr=0.05, total_steps=20),
+    "ReduceLROnPlateau": lambda o: lr_scheduler.ReduceLROnPlateau(o, patience=0),
+    "ChainedScheduler": lambda o: lr_scheduler.ChainedScheduler(
+        [lr_scheduler.ConstantLR(o, 0.5, 7), lr_scheduler.ExponentialLR(o, 0.9)]
+    ),
+    "SequentialLR": lambda o: lr_scheduler.SequentialLR(
+        o, [lr_scheduler.ConstantLR(o, 0.5, 3), lr_scheduler.ExponentialLR(o, 0.9)], [7]
+    ),
+}
+
+
+def snapshot(run: Run) -> str:
+    """All that a checkpoint may change."""
+    return repr(_plain({name: part.state_dict() for name, part in run.parts().items()}))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tl.Tensor):
+        return (value.dtype.name, tuple(value.shape), value.detach().float().tolist())
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _resume(optimizer: Callable[[Any], Any], scheduler: Callable[[Any], Any]) -> Callable[[bytes, Path], None]:
+    """Loads a checkpoint and goes on: one that is refused changes nothing, with one that is taken a step goes well."""
+
+    def read(raw: bytes, place: Path) -> None:
+        run = Run(optimizer, scheduler)
+        before = snapshot(run)
+        try:
+            tl.load_checkpoint(raw, **run.parts())
+        except TallowError:
+            assert snapshot(run) == before, "the checkpoint is refused, and has changed something"
+            raise
+        with np.errstate(all="ignore"):
+            try:
+                run.step()
+            except TallowError as error:
+                if "Tried to step" not in str(error):  # a schedule that is at its end
+                    raise AssertionError(f"the checkpoint is taken, and the next step fails: {error}") from error
+
+    return read
+
+
+def _checkpoint(optimizer: Callable[[Any], Any], scheduler: Callable[[Any], Any]) -> Reader:
+    def valid() -> bytes:
+        return _in_a_file("run.safetensors", lambda path: tl.save_checkpoint(path, **Run(optimizer, scheduler).parts()))
+
+    return Reader(valid, _resume(optimizer, scheduler), safetensors_changed)
+
+
+TRAINING: dict[str, Reader] = {
+    **{f"checkpoint of {name}": _checkpoint(make, SCHEDULERS["StepLR"]) for name, make in OPTIMIZERS.items()},
+    **{f"checkpoint of {name}": _checkpoint(OPTIMIZERS["AdamW"], make) for name, make in SCHEDULERS.items()},
+}
+
+
+# ---------------------------------------------------------------------------------------------------------------- data
+
+
+def _idx(array: np.ndarray[Any, Any]) -> bytes:
+    return struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes()
+
+
+def _wav(bits: int, kind: int) -> bytes:
+    data = bytes(range(96))
+    head = struct.pack("<HHIIHH", kind, 2, 16000, 16000 * bits // 4, bits // 4, bits)
+    chunks = (
+        b"fmt " + struct.pack("<I", len(head)) + head + b"LIST\4\0\0\0abcd" + b"data" + struct.pack("<I", 96) + data
+    )
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
+IMAGES, LABELS = _idx(np.zeros((2, 28, 28), np.uint8)), _idx(np.array([3, 9], np.uint8))
+FOLDER = {
+    f"{part}-{kind}-ubyte": raw
+    for part in ("train", "t10k")
+    for kind, raw in {"images-idx3": IMAGES, "labels-idx1": LABELS}.items()
+}
+CIFAR_BATCH = b"".join(bytes([i]) + bytes(3072) for i in (3, 9))
+CSV = b'a,b,"c ""d"""\n1,2.5,x\n-3,1e-3,"y,\nz"\n'
+
+
+def _csv(path: Path) -> None:
+    CSVDataset(path, columns=["a", "b"], target=2, target_dtype=str)
+
+
+DATA: dict[str, Reader] = {
+    "wav of integers": Reader(_wav(16, 1), _bytes(lambda raw: Sound(raw).read())),
+    "wav of floats": Reader(_wav(32, 3), _bytes(lambda raw: Sound(raw).read())),
+    "wav of 24 bits": Reader(_wav(24, 1), _bytes(lambda raw: Sound(raw).read())),
+    "mnist, images": Reader(IMAGES, _folder("train-images-idx3-ubyte", MNIST, **FOLDER)),
+    "mnist, labels": Reader(LABELS, _folder("train-labels-idx1-ubyte", MNIST, **FOLDER)),
+    "mnist, compressed": Reader(
+        gzip.compress(IMAGES, mtime=0),
+        _folder("train-images-idx3-ubyte.gz", MNIST, **{"train-labels-idx1-ubyte": LABELS}),
+    ),
+    "cifar, binary": Reader(CIFAR_BATCH, _folder("test_batch.bin", partial(CIFAR10, train=False))),
+    "stories": Reader(
+        "Once.\n<|endoftext|>\nTwo é.\n<|endoftext|>".encode(),
+        _file("stories.txt", lambda path: list(read_stories(path))),
+    ),
+    "csv": Reader(CSV, _file("table.csv", _csv)),
+    "npz of data": Reader(
+        _saved(partial(npz.save, {"x": tl.ones(3, 2), "y": tl.arange(3)})), _file("data.npz", NPZDataset), zip_changed
+    ),
+}
+
+
+def _keras_file() -> bytes:
+    tl.manual_seed(0)
+    model = keras.Sequential([keras.Input((4, 3)), keras.layers.LSTM(2), keras.layers.Dense(1, activation="relu")])
+    model.compile("adam", "mse", metrics=["mae"])
+    model.fit(np.ones((2, 4, 3)), np.ones((2, 1)), verbose=0)
+    return _in_a_file("model.keras", model.save)
+
+
+KERAS: dict[str, Reader] = {
+    "keras": Reader(_keras_file, _file("model.keras", keras.models.load_model), zip_changed, extra_bytes=16 * MIB),
+}
+
+# By name; those that need packages that not every environment has are by themselves.
+READERS = {**TENSORS, **MODELS, **TEXT, **TRAINING, **DATA, **KERAS}

@@ -1,0 +1,31 @@
+"""The config.json of a small model of each class that reads folders of Hugging Face's."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from support.small_whisper import small_config
+from tallow.text.whisper import OTHER_SPECIALS
+
+ENCODER = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
+ENCODER |= {"intermediate_size": 12, "max_position_embeddings": 10}
+DECODER = ENCODER | {"num_key_value_heads": 1, "rope_theta": 100.0, "eos_token_id": [2]}
+ENTRIES: dict[str, dict[str, Any]] = {
+    "BertModel": ENCODER | {"model_type": "bert"},
+    "RobertaModel": ENCODER | {"model_type": "roberta"},
+    "DistilBertModel": {"model_type": "distilbert", "vocab_size": 20, "dim": 8, "n_layers": 2, "n_heads": 2}
+    | {"hidden_dim": 12, "max_position_embeddings": 10},
+    "GPT2": {"model_type": "gpt2", "vocab_size": 20, "n_positions": 10, "n_embd": 8, "n_layer": 2, "n_head": 2},
+    "Llama": DECODER | {"model_type": "llama"},
+    "Mistral": DECODER | {"model_type": "mistral"},
+    "Qwen2": DECODER | {"model_type": "qwen2"},
+    "Qwen3": DECODER | {"model_type": "qwen3", "head_dim": 4},
+    "Phi3": DECODER | {"model_type": "phi3"},
+    "Gemma": DECODER | {"model_type": "gemma", "head_dim": 4},
+    "Gemma2": DECODER | {"model_type": "gemma2", "head_dim": 4},
+    "Falcon": {"model_type": "falcon", "alibi": True, "new_decoder_architecture": True, "num_kv_heads": 1} | ENCODER,
+    "Whisper": {"model_type": "whisper"} | asdict(small_config(260 + OTHER_SPECIALS)),
+}
+ENTRIES["Whisper"]["init_std"] = ENTRIES["Whisper"].pop("initializer_range")
+del ENTRIES["Falcon"]["intermediate_size"]

@@ -336,15 +336,11 @@ def test_a_browser_that_may_not_wait_says_so(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     "answer",
     [
-        b"null",
-        b"{}",
-        b"[1]",
-        b'[{"type": "file"}]',
-        b'[{"type": "file", "path": "a", "size": Infinity}]',
-        b"[" * 100_000,
-    ]
-    + [b'[{"type": "file", "path": "a", "size": 1, "lfs": "x"}]', b'[{"type": "file", "path": "../a", "size": 1}]']
-    + [b'[{"type": "file", "path": ["a"], "size": 1}]', b'[{"type": "file", "path": "a", "size": -1}]', b"\xff"],
+        *(b"null", b"{}", b"[1]", b"\xff", b"[" * 100_000, b'[{"type": "file"}]'),
+        *(b'[{"type": "file", "path": "a", "size": %s}]' % size for size in (b"Infinity", b"-1", b"1.5")),
+        *(b'[{"type": "file", "path": %s, "size": 1}]' % path for path in (b'"../a"', b'["a"]')),
+        b'[{"type": "file", "path": "a", "size": 1, "lfs": "x"}]',
+    ],
 )
 def test_an_answer_that_lists_no_files_is_refused(answer: bytes) -> None:
     with pytest.raises(HubError, match="answers with no list of files"):

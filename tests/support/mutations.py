@@ -40,6 +40,7 @@ STRICT_IF_EMPTY = {
 # Ops of which PyTorch 2.13 is no reference for some shapes, and why. Where the reason starts with "empty", those are
 # inputs without elements; the others are compared on the case's own shapes alone.
 UNRELIABLE = {
+    "adaptive_avg_pool": "one mean of each channel is taken of any number of dims",
     "addbmm": "the in-place form widens its operand",
     "addmv": "empty: the operand's shape is not checked",
     "avg_pool": "padding does not count for the least size of three dims",

@@ -137,6 +137,20 @@ class KVCache:
         self._masks = self.length, {}
 
 
+class Uncached(KVCache):
+    """The padding of texts that are read at once: layers ask it as they ask a KVCache, but it keeps nothing, so that
+    their keys and values can be part of a graph.
+
+    Args:    padding: how many positions at the left of each row are no text
+    """
+
+    def __init__(self, batch: int, padding: Sequence[int]) -> None:
+        super().__init__(0, batch, 0, 0, 0, padding=padding)
+
+    def append(self, layer: int, k_BGTK: Tensor, v_BGTK: Tensor) -> tuple[Tensor, Tensor]:
+        return k_BGTK, v_BGTK
+
+
 class Room:
     """Where one layer's keys and values are: all positions, in memory taken once.
 

@@ -42,6 +42,7 @@ def frequencies(
     for a `length` beyond the `context`. "llama3" divides those whose wave is longer than the original context over
     `low_freq_factor`, keeps those shorter than over `high_freq_factor`, and goes from one to the other in between;
     "yarn" does so from `beta_slow` to `beta_fast` turns within the original context, evenly in the number of the pair.
+    "proportional" divides by `factor` the first `partial_rotary_factor` of the pairs, and the rest does not turn.
     "longrope" divides each by its own of `short_factor`, or of `long_factor` for a `length` beyond the original
     context.
 
@@ -156,6 +157,8 @@ def _expected(kind: str, name: str, pairs: int) -> tuple[str, Callable[[Any], bo
         return "True or False", lambda value: type(value) is bool
     if name == ORIGINAL:
         return "an integer, 2 or more", lambda value: type(value) is int and value > 1
+    if name == "partial_rotary_factor":
+        return "a number from 0 to 1", lambda value: value == 0 or (_is_positive(value) and value <= 1)
     if kind == "dynamic":
         return "a number, 1 or more", lambda value: _is_positive(value) and value >= 1
     return "a positive number", _is_positive
@@ -204,6 +207,11 @@ def _longrope(call: Call) -> npt.NDArray[np.float64]:
     return call.plain / np.asarray(call.scaling["long_factor" if call.length else "short_factor"], np.float64)
 
 
+def _proportional(call: Call) -> npt.NDArray[np.float64]:
+    turned = int(call.scaling.get("partial_rotary_factor", 1.0) * 2 * len(call.plain) // 2)
+    return np.where(np.arange(len(call.plain)) < turned, call.plain / call.scaling.get("factor", 1.0), 0.0)
+
+
 class Type(NamedTuple):
     """What makes the frequencies, and the entries it reads: those it needs, and those it can do without."""
 
@@ -217,6 +225,7 @@ SCALINGS: dict[str, Type] = {
     "linear": Type(lambda call: call.plain / call.scaling["factor"], ("factor",)),
     "dynamic": Type(_dynamic, ("factor",)),
     "divisors": Type(lambda call: call.plain / np.asarray(call.scaling["divisors"], np.float64), ("divisors",)),
+    "proportional": Type(_proportional, (), ("factor", "partial_rotary_factor")),
     "llama3": Type(_llama3, ("factor", "low_freq_factor", "high_freq_factor"), (ORIGINAL,)),
     "yarn": Type(
         _yarn,

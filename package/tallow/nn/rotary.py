@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tallow import devices
 from tallow.apply import apply
@@ -78,14 +79,27 @@ class RotaryEmbedding(Module):
         cos, sin = ((self.amplitude * table).astype(np.float32) for table in (np.cos(angles), np.sin(angles)))
         return Tables(scaled, devices.move(cos, device), devices.move(sin, device))
 
-    def forward(self, x_BHTK: Tensor, start: int = 0) -> Tensor:
-        """Turn by the positions `start`, `start` + 1, ..."""
+    def forward(self, x_BHTK: Tensor, start: int = 0, padding: npt.NDArray[np.int64] | None = None) -> Tensor:
+        """Turn by the positions `start`, `start` + 1, ...
+
+        Args:
+            padding: how many positions at the left of each row are no text, (B,). Attention sees only how far apart two
+                positions are, so they count as others do; but where angles change while a text grows, keys that were
+                turned before would be off by them, and each row's text begins at 0.
+        """
         cos, sin = self.tables(start + x_BHTK.shape[-2], x_BHTK.device)
-        if x_BHTK.shape[-1] == self.head_dim:
+        if x_BHTK.shape[-1] != self.head_dim:
+            turned, kept = x_BHTK[..., : self.head_dim], x_BHTK[..., self.head_dim :]
+            return apply(cat, [self.forward(turned, start, padding), kept], -1)
+        if padding is None or rope_scaling.unscaled_length(self.scaling, self.context) is None:
             return apply(rotary, x_BHTK, cos[start:], sin[start:], interleaved=self.interleaved)
-        turned, kept = x_BHTK[..., : self.head_dim], x_BHTK[..., self.head_dim :]
-        turned = apply(rotary, turned, cos[start:], sin[start:], interleaved=self.interleaved)
-        return apply(cat, [turned, kept], -1)
+        batch, heads, length, width = x_BHTK.shape
+        positions_N = np.maximum(np.arange(start, start + length) - padding[:, None], 0).reshape(-1)
+        places = devices.move(positions_N, x_BHTK.device)
+        # All rows after each other are one row of a batch of heads.
+        rows = x_BHTK.transpose(0, 1).reshape(heads, batch * length, width)
+        turned = apply(rotary, rows, cos[places], sin[places], interleaved=self.interleaved)
+        return turned.reshape(heads, batch, length, width).transpose(0, 1)
 
     def extra_repr(self) -> str:
         return f"{self.head_dim}, base={self.base}, interleaved={self.interleaved}"

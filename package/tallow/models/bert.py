@@ -1,7 +1,7 @@
 """BERT: an encoder whose positions see each other in both directions, and its heads.
 
-Loads folders of Hugging Face's `BertModel`, `BertForMaskedLM`, `BertForSequenceClassification`,
-`BertForTokenClassification` and `BertForQuestionAnswering`.
+Loads folders of Hugging Face's `BertModel`, `BertForPreTraining`, `BertForMaskedLM`, `BertLMHeadModel`,
+`BertForSequenceClassification`, `BertForTokenClassification` and `BertForQuestionAnswering`.
 
 Letters: B batch, T positions, D width, H heads, K head width, V vocabulary, N labels.
 
@@ -10,8 +10,9 @@ Source:  Devlin et al. 2018, arXiv:1810.04805; names as in transformers' `modeli
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from tallow.creation import arange, zeros
 from tallow.errors import ArgumentError
@@ -19,7 +20,7 @@ from tallow.kernels.encoder_blocks import EncoderBlock
 from tallow.models.activations import COMPILED, activation_named
 from tallow.models.config import Config, labels_of
 from tallow.models.encoder_layers import COMMON, EncoderLayers, affine
-from tallow.models.pretrained import PretrainedModel, check_length
+from tallow.models.pretrained import PretrainedModel, SpanLogits, check_length
 from tallow.nn import functional as F
 from tallow.nn.attention import key_mask, merge_heads, split_heads
 from tallow.nn.dropout import Dropout
@@ -37,6 +38,8 @@ class BertConfig(Config):
 
     Attributes:
         classifier_dropout: before a classifier; None means hidden_dropout_prob.
+        is_decoder: positions see those before them only.
+        tie_word_embeddings: the word embeddings are the head's matrix too.
         labels: what a classifier tells apart, in the order of its logits; `id2label` in the file.
     """
 
@@ -54,10 +57,12 @@ class BertConfig(Config):
     layer_norm_eps: float = 1e-12
     classifier_dropout: float | None = None
     pad_token_id: int = 0
+    is_decoder: bool = False
+    tie_word_embeddings: bool = True
     labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
 
     model_types: ClassVar[tuple[str, ...]] = ("bert",)
-    computed: ClassVar = {"position_embedding_type": ("absolute",), "tie_word_embeddings": (True,)}
+    computed: ClassVar = {"position_embedding_type": ("absolute",)}
     # Of the first program's poolers, of which there is one only.
     neutral: ClassVar = frozenset(
         {
@@ -94,14 +99,15 @@ class BertOutput(NamedTuple):
     pooler_output: Tensor | None
 
 
-class SpanLogits(NamedTuple):
-    """Where an answer starts and ends.
+class PreTrainingLogits(NamedTuple):
+    """What BERT guesses while it is trained at first.
 
-    Shapes:  each (B, T)
+    Shapes:  prediction_logits (B, T, V) of the tokens; seq_relationship_logits (B, 2) of whether the second segment
+             follows the first, or comes from elsewhere
     """
 
-    start: Tensor
-    end: Tensor
+    prediction_logits: Tensor
+    seq_relationship_logits: Tensor
 
 
 class BertEmbeddings(Module):
@@ -127,9 +133,13 @@ class BertEmbeddings(Module):
 
         Raises:  ArgumentError for a text that is longer than the model's context
         """
-        length, limit = tokens_BT.shape[1], self.position_embeddings.num_embeddings
-        check_length(length, limit)
+        length = tokens_BT.shape[1]
+        check_length(length, self.context_length)
         return arange(length, device=tokens_BT.device).unsqueeze(0)
+
+    @property
+    def context_length(self) -> int:
+        return self.position_embeddings.num_embeddings
 
 
 class BertSelfAttention(Module):
@@ -268,6 +278,9 @@ class BertModel(BertPretrainedModel):
         add_pooling_layer: with the pooler, which classifiers of whole texts use.
         device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
 
+    Checkpoints without a pooler, as masked language models have them, load as with `add_pooling_layer=False`:
+    `pooler_output` is None.
+
     Example:
         model = BertModel.from_pretrained("bert-base-uncased")
         model(tl.tensor([[101, 7592, 102]])).last_hidden_state
@@ -283,6 +296,25 @@ class BertModel(BertPretrainedModel):
         self.encoder = BertEncoder(config, device, dtype)
         self.pooler = BertPooler(config, device, dtype) if add_pooling_layer else None
         self.reset_parameters()
+
+    @classmethod
+    def assemble(
+        cls,
+        config: Any,
+        state: Mapping[str, Tensor],
+        dtype: Any = None,
+        device: Any = None,
+        source: str = "state dict",
+        **parts: bool,
+    ) -> Self:
+        """As PretrainedModel; without the pooler where the state has none of it and nothing else is asked for."""
+        parts = {"add_pooling_layer": any("pooler." in name for name in state)} | parts
+        return super().assemble(config, state, dtype, device, source, **parts)
+
+    @property
+    def context_length(self) -> int:
+        """The most positions the model can read."""
+        return self.embeddings.context_length
 
     def forward(
         self,
@@ -302,11 +334,25 @@ class BertModel(BertPretrainedModel):
         Shapes:  all (B, T), of integers
         """
         mask = None if attention_mask is None else key_mask(attention_mask)
+        if self.config.is_decoder:
+            mask = backward_mask(input_ids.shape[1], mask, input_ids.device)
         x_BTD = self.encoder(self.embeddings(input_ids, token_type_ids), mask, skip_padding=skip_padding)
         return BertOutput(x_BTD, None if self.pooler is None else self.pooler(x_BTD))
 
 
 BertPretrainedModel.base_class = BertModel
+
+
+def backward_mask(length: int, mask: Tensor | None, device: Any) -> Tensor:
+    """Every position sees itself and those before it, of which `mask` tells texts from paddings.
+
+    Shapes:  mask (B, 1, 1, T) -> (B, 1, T, T), or (1, 1, T, T) without one; bool
+    """
+    places_T = arange(length, device=device)
+    seen_TT = places_T[:, None] >= places_T
+    if mask is None:
+        return seen_TT[None, None]
+    return seen_TT & (mask | (places_T[:, None] == places_T))  # paddings see themselves, so that they see something
 
 
 class BertPredictionTransform(Module):
@@ -320,16 +366,28 @@ class BertPredictionTransform(Module):
         return self.LayerNorm(self.activation(self.dense(x_BTD)))
 
 
-class BertPredictions(Module):
-    """Logits of the vocabulary by the word embeddings themselves, and a bias of their own."""
+class VocabularyLogits(Module):
+    """Logits of the vocabulary: by the word embeddings themselves and a bias, or by a layer of their own."""
 
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
+        if config.tie_word_embeddings:
+            self.bias = Parameter(zeros(config.vocab_size, device=device, dtype=dtype))
+            self.decoder = None
+        else:
+            self.decoder = Linear(config.hidden_size, config.vocab_size, device=device, dtype=dtype)
+
+    def logits(self, x_BTD: Tensor, embeddings_VD: Tensor) -> Tensor:
+        return F.linear(x_BTD, embeddings_VD, self.bias) if self.decoder is None else self.decoder(x_BTD)
+
+
+class BertPredictions(VocabularyLogits):
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__(config, device, dtype)
         self.transform = BertPredictionTransform(config, device, dtype)
-        self.bias = Parameter(zeros(config.vocab_size, device=device, dtype=dtype))
 
     def forward(self, x_BTD: Tensor, embeddings_VD: Tensor) -> Tensor:
-        return F.linear(self.transform(x_BTD), embeddings_VD, self.bias)
+        return self.logits(self.transform(x_BTD), embeddings_VD)
 
 
 class BertMaskedLMHead(Module):
@@ -355,6 +413,36 @@ class BertForMaskedLM(BertPretrainedModel):
     ) -> Tensor:
         x_BTD = self.base_model(input_ids, attention_mask, token_type_ids).last_hidden_state
         return self.cls.predictions(x_BTD, self.base_model.embeddings.word_embeddings.weight)
+
+
+class BertLMHeadModel(BertForMaskedLM):
+    """Guesses the token after each position: logits (B, T, V). It needs a config with `is_decoder`, else positions see
+    those after them. It keeps no keys and values, so `tallow.generation` does not take it.
+
+    Args:    as BertModel
+    """
+
+
+class BertForPreTraining(BertPretrainedModel):
+    """Guesses the tokens behind [MASK], and whether the second segment follows the first.
+
+    Args:    as BertModel
+    """
+
+    def __init__(self, config: BertConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        self.add_base_model(device, dtype, add_pooling_layer=True)
+        self.cls = BertMaskedLMHead(config, device, dtype)
+        self.cls.seq_relationship = Linear(config.hidden_size, 2, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> PreTrainingLogits:
+        encoded = self.base_model(input_ids, attention_mask, token_type_ids)
+        embeddings_VD = self.base_model.embeddings.word_embeddings.weight
+        predicted_BTV = self.cls.predictions(encoded.last_hidden_state, embeddings_VD)
+        return PreTrainingLogits(predicted_BTV, self.cls.seq_relationship(encoded.pooler_output))
 
 
 class BertForSequenceClassification(BertPretrainedModel):

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.io.json_object import parse_object
 
 CONFIG = "config.json"
+Count: TypeAlias = int  # a field that may be 0
 MAX_DEPTH = 8
 MAX_LABELS = 100_000  # more than any classifier has
 MAX_SIZE = 2**31 - 1  # more than any size of a model
@@ -55,7 +56,8 @@ COMPUTED: Mapping[str, tuple[Any, ...]] = {
 class Config:
     """The base of models' configs, which are frozen dataclasses in the names of Hugging Face's `config.json`.
 
-    Every field is checked: integers are positive, but for ids of tokens; numbers are finite and not negative.
+    Every field is checked: integers are positive, but for ids of tokens and what is a Count; numbers are finite and not
+    negative.
 
     Attributes:
         model_types: the values of `model_type` that the config reads.
@@ -163,6 +165,14 @@ def token_ids(entry: Any) -> tuple[int, ...]:
     return tuple(entry) if isinstance(entry, list) else () if entry is None else (entry,)
 
 
+def rename(entries: dict[str, Any], names: Mapping[str, str]) -> None:
+    """Bring entries that have other names to the fields'. Where both are in a file, the other one counts, as in
+    transformers."""
+    for other, name in names.items():
+        if entries.get(other) is not None:
+            entries[name] = entries.pop(other)
+
+
 def end_ids(entries: dict[str, Any]) -> None:
     """Bring the ids that end a text to a tuple; a file without the entry has the model's default, null is none."""
     if "eos_token_id" in entries:
@@ -170,7 +180,9 @@ def end_ids(entries: dict[str, Any]) -> None:
 
 
 def labels_of(entries: dict[str, Any]) -> None:
-    """Bring the names of a classifier's labels to `labels`, in the order of its logits."""
+    """Bring the names of a classifier's labels to `labels`, in the order of its logits; an entry of that name says
+    nothing."""
+    entries.pop("labels", None)
     names, count = entries.get("id2label"), entries.get("num_labels")
     if not isinstance(names, dict):
         names = dict.fromkeys(range(count)) if type(count) is int and count < MAX_LABELS else {}
@@ -193,6 +205,20 @@ def rope_entries(entries: dict[str, Any]) -> None:
     entries["rope_scaling"] = rope or None
 
 
+def whole_heads(entries: dict[str, Any]) -> None:
+    """Bring `partial_rotary_factor` to where it counts in models whose heads are turned as a whole: with
+    `rope_scaling` of type "proportional" it says how many pairs turn. With "default", transformers' classes of these
+    models pass it over; with other types it stays an entry that is refused."""
+    rope = entries["rope_scaling"]
+    if not isinstance(rope, dict | None):
+        return
+    kind = "default" if rope is None else rope.get("rope_type", rope.get("type", "default"))
+    if kind == "default":
+        entries.pop("partial_rotary_factor", None)
+    if kind == "proportional" and "partial_rotary_factor" in entries:
+        entries["rope_scaling"] = {**(rope or {}), "partial_rotary_factor": entries.pop("partial_rotary_factor")}
+
+
 def _is_finite(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value < math.inf
 
@@ -200,6 +226,7 @@ def _is_finite(value: Any) -> bool:
 # Written as the annotations are.
 KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "int": (f"a positive integer, at most {MAX_SIZE}", lambda value: type(value) is int and 0 < value <= MAX_SIZE),
+    "Count": (f"an integer from 0 to {MAX_SIZE}", lambda value: type(value) is int and 0 <= value <= MAX_SIZE),
     "token id": ("an integer", lambda value: type(value) is int),
     "float": ("a finite number, not negative", _is_finite),
     "bool": ("True or False", lambda value: type(value) is bool),

@@ -17,10 +17,9 @@ from tallow.creation import arange, zeros
 from tallow.errors import ArgumentError
 from tallow.kernels.encoder_blocks import EncoderBlock
 from tallow.models.activations import COMPILED, activation_named
-from tallow.models.bert import SpanLogits
-from tallow.models.config import Config, labels_of
+from tallow.models.config import Config, labels_of, rename
 from tallow.models.encoder_layers import COMMON, EncoderLayers, affine
-from tallow.models.pretrained import PretrainedModel, check_length
+from tallow.models.pretrained import PretrainedModel, SpanLogits, check_length
 from tallow.nn import functional as F
 from tallow.nn.attention import key_mask, merge_heads, split_heads
 from tallow.nn.dropout import Dropout
@@ -31,6 +30,8 @@ from tallow.nn.normalization import LayerNorm
 from tallow.nn.parameter import Parameter
 from tallow.tensor import Tensor
 
+# Names of other models' configs, which transformers takes for the own ones.
+ALIASES = {"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"}
 EPS = 1e-12  # of every norm; no config says otherwise
 
 
@@ -39,6 +40,7 @@ class DistilBertConfig(Config):
     """The sizes of a DistilBERT, in the names of Hugging Face's `config.json`, which `from_json` reads.
 
     Attributes:
+        tie_word_embeddings: the word embeddings are the matrix of the head for masked words too.
         labels: what a classifier tells apart, in the order of its logits; `id2label` in the file.
     """
 
@@ -55,10 +57,10 @@ class DistilBertConfig(Config):
     qa_dropout: float = 0.1
     seq_classif_dropout: float = 0.2
     pad_token_id: int = 0
+    tie_word_embeddings: bool = True
     labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
 
     model_types: ClassVar[tuple[str, ...]] = ("distilbert",)
-    computed: ClassVar = {"tie_word_embeddings": (True,)}
     neutral: ClassVar = frozenset({"sinusoidal_pos_embds", "tie_weights_"})  # positions are among the weights anyhow
 
     def __post_init__(self) -> None:
@@ -70,7 +72,16 @@ class DistilBertConfig(Config):
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
+        rename(entries, ALIASES)
         labels_of(entries)
+
+    @property
+    def hidden_size(self) -> int:
+        return self.dim
+
+    @property
+    def num_hidden_layers(self) -> int:
+        return self.n_layers
 
 
 class DistilBertEmbeddings(Module):
@@ -192,6 +203,11 @@ class DistilBertModel(DistilBertPretrainedModel):
         self.transformer = DistilBertTransformer(config, device, dtype)
         self.reset_parameters()
 
+    @property
+    def context_length(self) -> int:
+        """The most positions the model can read."""
+        return self.embeddings.position_embeddings.num_embeddings
+
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None, *, skip_padding: bool = False) -> Tensor:
         """Encode texts.
 
@@ -227,13 +243,18 @@ class DistilBertForMaskedLM(DistilBertPretrainedModel):
         self.distilbert = DistilBertModel(config, device, dtype)
         self.vocab_transform = Linear(config.dim, config.dim, device=device, dtype=dtype)
         self.vocab_layer_norm = LayerNorm(config.dim, EPS, device=device, dtype=dtype)
-        self.vocab_projector = DistilBertProjector(config, device, dtype)
+        self.vocab_projector = (
+            DistilBertProjector(config, device, dtype)
+            if config.tie_word_embeddings
+            else Linear(config.dim, config.vocab_size, device=device, dtype=dtype)
+        )
         self.activation = activation_named(config.activation)
         self.reset_parameters()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         x_BTD = self.activation(self.vocab_transform(self.distilbert(input_ids, attention_mask)))
-        return self.vocab_projector(self.vocab_layer_norm(x_BTD), self.distilbert.embeddings.word_embeddings.weight)
+        tied = (self.distilbert.embeddings.word_embeddings.weight,) if self.config.tie_word_embeddings else ()
+        return self.vocab_projector(self.vocab_layer_norm(x_BTD), *tied)
 
 
 class DistilBertForSequenceClassification(DistilBertPretrainedModel):

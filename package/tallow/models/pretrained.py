@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
@@ -25,6 +25,16 @@ def check_length(length: int, limit: int) -> None:
     """Raises:  ArgumentError for a text of more tokens than the model has positions"""
     if length > limit:
         raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", mend="shorten the text")
+
+
+class SpanLogits(NamedTuple):
+    """Where an answer starts and ends.
+
+    Shapes:  each (B, T)
+    """
+
+    start: Tensor
+    end: Tensor
 
 
 class PretrainedModel(Module):

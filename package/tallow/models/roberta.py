@@ -1,7 +1,8 @@
 """RoBERTa and XLM-RoBERTa: BERT's encoder, whose positions are counted from the padding's id on; and its heads.
 
-Loads folders of Hugging Face's `RobertaModel`, `RobertaForMaskedLM`, `RobertaForSequenceClassification`,
-`RobertaForTokenClassification`, `RobertaForQuestionAnswering`, and of the same with `XLM` before their names.
+Loads folders of Hugging Face's `RobertaModel`, `RobertaForMaskedLM`, `RobertaForCausalLM`,
+`RobertaForSequenceClassification`, `RobertaForTokenClassification`, `RobertaForQuestionAnswering`, and of the same with
+`XLM` before their names.
 
 Letters: B batch, T positions, D width, V vocabulary, N labels.
 
@@ -14,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tallow.creation import zeros
 from tallow.models.bert import (
     BertConfig,
     BertEmbeddings,
@@ -22,6 +22,7 @@ from tallow.models.bert import (
     BertForTokenClassification,
     BertModel,
     BertPretrainedModel,
+    VocabularyLogits,
 )
 from tallow.models.pretrained import check_length
 from tallow.nn import functional as F
@@ -30,7 +31,6 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
-from tallow.nn.parameter import Parameter
 from tallow.tensor import Tensor
 
 
@@ -58,10 +58,13 @@ class RobertaEmbeddings(BertEmbeddings):
         )
 
     def positions(self, tokens_BT: Tensor) -> Tensor:
-        length, limit = tokens_BT.shape[1], self.position_embeddings.num_embeddings - self.padding_idx - 1
-        check_length(length, limit)
+        check_length(tokens_BT.shape[1], self.context_length)
         is_text_BT = tokens_BT.ne(self.padding_idx).long()
         return is_text_BT.cumsum(1) * is_text_BT + self.padding_idx
+
+    @property
+    def context_length(self) -> int:
+        return super().context_length - self.padding_idx - 1
 
 
 class RobertaPretrainedModel(BertPretrainedModel):
@@ -84,17 +87,14 @@ class RobertaModel(RobertaPretrainedModel, BertModel):
 RobertaPretrainedModel.base_class = RobertaModel
 
 
-class RobertaLMHead(Module):
-    """Logits of the vocabulary by the word embeddings themselves, and a bias of their own."""
-
+class RobertaLMHead(VocabularyLogits):
     def __init__(self, config: RobertaConfig, device: Any, dtype: Any) -> None:
-        super().__init__()
+        super().__init__(config, device, dtype)
         self.dense = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
         self.layer_norm = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
-        self.bias = Parameter(zeros(config.vocab_size, device=device, dtype=dtype))
 
     def forward(self, x_BTD: Tensor, embeddings_VD: Tensor) -> Tensor:
-        return F.linear(self.layer_norm(F.gelu(self.dense(x_BTD))), embeddings_VD, self.bias)
+        return self.logits(self.layer_norm(F.gelu(self.dense(x_BTD))), embeddings_VD)
 
 
 class RobertaForMaskedLM(RobertaPretrainedModel):
@@ -114,6 +114,13 @@ class RobertaForMaskedLM(RobertaPretrainedModel):
     ) -> Tensor:
         x_BTD = self.base_model(input_ids, attention_mask, token_type_ids).last_hidden_state
         return self.lm_head(x_BTD, self.base_model.embeddings.word_embeddings.weight)
+
+
+class RobertaForCausalLM(RobertaForMaskedLM):
+    """Guesses the token after each position: logits (B, T, V); as BertLMHeadModel.
+
+    Args:    as BertModel
+    """
 
 
 class RobertaClassificationHead(Module):

@@ -51,6 +51,7 @@ class WhisperConfig(Config):
     Attributes:
         max_source_positions: S, half the frames of the spectrogram.
         max_target_positions: the most tokens that the decoder reads.
+        tie_word_embeddings: the embedding of tokens is the matrix of the logits too.
     """
 
     vocab_size: int
@@ -65,6 +66,7 @@ class WhisperConfig(Config):
     max_source_positions: int = WINDOW_FRAMES // 2
     max_target_positions: int = 448
     activation_function: str = "gelu"
+    tie_word_embeddings: bool = True
     dropout: float = 0.0
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
@@ -72,19 +74,15 @@ class WhisperConfig(Config):
 
     model_types: ClassVar[tuple[str, ...]] = ("whisper",)
     layer_counts: ClassVar[tuple[str, ...]] = ("encoder_layers", "decoder_layers")
-    computed: ClassVar = {
-        "scale_embedding": (False,),
-        "is_encoder_decoder": (True,),
-        "tie_word_embeddings": (True,),
-    }
+    computed: ClassVar = {"is_encoder_decoder": (True,)}
     # Of training with noised spectrograms and with layers left out, of a head for classes, of transformers' own
-    # generation, and sizes that say the same as others.
+    # generation, sizes that say the same as others, and a scale that transformers reads and does not apply.
     neutral: ClassVar = frozenset(
         {
             *("apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks", "mask_feature_prob"),
             *("mask_feature_length", "mask_feature_min_masks", "use_weighted_layer_sum", "classifier_proj_size"),
             *("num_hidden_layers", "median_filter_width", "encoder_layerdrop", "decoder_layerdrop"),
-            *("forced_decoder_ids", "lang_to_id", "task_to_id"),
+            *("forced_decoder_ids", "lang_to_id", "task_to_id", "scale_embedding"),
         }
     )
 
@@ -311,6 +309,8 @@ class Whisper(PretrainedModel):
     def __init__(self, config: WhisperConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.model = WhisperModel(config, device, dtype)
+        tied = config.tie_word_embeddings
+        self.proj_out = None if tied else Linear(config.d_model, config.vocab_size, False, device, dtype)
         self.reset_parameters()
 
     @classmethod
@@ -356,7 +356,12 @@ class Whisper(PretrainedModel):
         return self.model.decoder
 
     def logits(self, hidden_BTD: Tensor) -> Tensor:
-        return F.linear(hidden_BTD, self.decoder.embed_tokens.weight)
+        return F.linear(hidden_BTD, self.head_weight)
+
+    @property
+    def head_weight(self) -> Tensor:
+        """(V, D): of a head of its own, or the embedding of tokens."""
+        return self.decoder.embed_tokens.weight if self.proj_out is None else self.proj_out.weight
 
     def new_cache(self, batch: int = 1) -> KVCache:
         """An empty cache for the decoder."""

@@ -77,6 +77,7 @@ class ShortWay:
     def __init__(self, model: Whisper, heard: Heard) -> None:
         decoder = model.decoder
         self._tokens, self._positions = decoder.embed_tokens.weight.array, decoder.embed_positions.weight.array
+        self._head = model.head_weight.array
         self._norm, self._eps = _norm(decoder.layer_norm), decoder.layer_norm.eps
         self._blocks = [_block(layer) for layer in decoder.layers]
         self._cross = [tuple(dtypes.widen(each.array) for each in layer) for layer in heard.layers]
@@ -89,7 +90,7 @@ class ShortWay:
             x_BD = kernels.run("cross_decode_block", x_BD, block, room.keys, room.values, *cross, cache.length)
         cache.advance(1)
         hidden_BD = kernels.run("layer_norm", x_BD, *self._norm, self._eps)
-        logits_BV: Floats = kernels.run("linear", hidden_BD, self._tokens, None)
+        logits_BV: Floats = kernels.run("linear", hidden_BD, self._head, None)
         return logits_BV
 
 

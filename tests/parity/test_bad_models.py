@@ -87,8 +87,8 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
         ("config.json is of MambaForCausalLM, which tallow does not have",),
     ),
     "setting that is not computed": (
-        lambda folder: edit(folder / "config.json", hidden_act="relu6"),
-        ("config.json", "hidden_act", "relu6"),
+        lambda folder: edit(folder / "config.json", hidden_act="prelu"),
+        ("config.json", "activation 'prelu'"),
     ),
     "truncated shard": (lambda folder: truncate(shards(folder)[1]), ("model-00002-of", "truncated")),
     "shard that is missing": (lambda folder: shards(folder)[1].unlink(), ("model-00002-of", "is missing")),

@@ -75,6 +75,17 @@ def test_fill_mask_guesses_as_the_pipeline(masked: Path, capsys: pytest.CaptureF
     assert lines == [[f"{guess['score']:.2%}", guess["token_str"]] for guess in expected]
 
 
+def test_fill_mask_by_a_model_with_another_head_too(
+    masked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = transformers.BertConfig.from_pretrained(masked)
+    torch.manual_seed(0)
+    transformers.BertForPreTraining(config).save_pretrained(shutil.copytree(masked, tmp_path / "model"))
+    assert main(["fill-mask", "--model", str(tmp_path / "model"), "--top-k", "1", "the sky is [MASK] ."]) == 0
+    (guess,) = transformers.pipeline("fill-mask", str(tmp_path / "model"), top_k=1)("the sky is [MASK] .")
+    assert capsys.readouterr().out.split() == [f"{guess['score']:.2%}", guess["token_str"]]
+
+
 def test_fill_mask_without_a_mask(masked: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fill-mask", "--model", str(masked), "the sky is blue ."]) == 2
     assert "there is no mask in the text" in capsys.readouterr().err

@@ -186,8 +186,13 @@ ENCODERS: dict[str, Sizes] = {
 }
 
 
-# Of the first variants only: what the heads read.
-BASES: dict[str, Sizes] = {"gpt2, no head": ("GPT2Model", GPT2_SIZES), "falcon, no head": ("FalconModel", FALCON_SIZES)}
+# Decoders without a head, and with another than for the next token: some, since all share them.
+BASES: dict[str, Sizes] = {
+    "gpt2, no head": ("GPT2Model", GPT2_SIZES),
+    "falcon, no head": ("FalconModel", FALCON_SIZES),
+    "mistral, no head": ("MistralModel", LLAMA_SIZES | {"sliding_window": 7}),
+    "qwen3, texts": ("Qwen3ForSequenceClassification", LLAMA_SIZES | {"pad_token_id": 0}),
+}
 
 
 def _encoder(name: str, changes: dict[str, Any], head: str) -> Sizes:

@@ -359,7 +359,7 @@ def test_weights_that_do_not_fit_are_listed(tmp_path: Path) -> None:
     ("changes", "says"),
     [
         ({"model_type": "gpt2"}, "model_type is 'gpt2'"),
-        ({"hidden_act": "gelu"}, "hidden_act is 'gelu'"),
+        ({"hidden_act": "prelu"}, "activation 'prelu'"),
         ({"num_attention_heads": 5, "num_key_value_heads": 5}, "5 heads do not divide hidden_size=24"),
         ({"num_key_value_heads": 4}, "num_key_value_heads=4 does not divide num_attention_heads=6"),
         ({"hidden_size": 0}, "hidden_size=0"),

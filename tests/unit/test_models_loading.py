@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tallow as tl
 from tallow import nn
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.io import safetensors
-from tallow.models import AutoModel, bert, falcon, gpt2, qwen, roberta
+from tallow.models import AutoModel, bert, distilbert, falcon, gpt2, qwen, roberta
 from tallow.models.auto import ARCHITECTURES, MODEL_TYPES, model_class
 from tallow.models.config import Config
 from tallow.nn import init
@@ -88,11 +89,16 @@ def test_folder_without_config(tmp_path: Path) -> None:
 
 def test_entries_that_would_change_the_numbers_are_refused_all_at_once(tmp_path: Path) -> None:
     path = config_file(
-        tmp_path, **BERT, model_type="bert", position_embedding_type="relative_key", is_decoder=True, new_trick=3
+        tmp_path,
+        **BERT,
+        model_type="bert",
+        position_embedding_type="relative_key",
+        add_cross_attention=True,
+        new_trick=3,
     )
     with pytest.raises(CheckpointError) as caught:
         bert.BertConfig.from_json(path)
-    for part in ("position_embedding_type is 'relative_key'", "is_decoder is True", "new_trick is 3"):
+    for part in ("position_embedding_type is 'relative_key'", "add_cross_attention is True", "new_trick is 3"):
         assert part in str(caught.value)
 
 
@@ -101,6 +107,16 @@ def test_entries_of_no_account_are_passed_over(tmp_path: Path) -> None:
         tmp_path, **BERT, model_type="bert", transformers_version="4.1", use_cache=True, new_trick=None, top_k=50
     )
     assert bert.BertConfig.from_json(path) == bert.BertConfig(**BERT)
+
+
+def test_names_that_other_models_have_for_the_same_sizes() -> None:
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 3, "max_position_embeddings": 16}
+    config = gpt2.GPT2Config.from_entries({"vocab_size": 20, **sizes}, "the file")
+    assert (config.n_embd, config.n_head, config.n_layer, config.n_positions) == (8, 2, 3, 16)
+    assert (config.hidden_size, config.num_hidden_layers) == (8, 3)
+    distilled = distilbert.DistilBertConfig.from_entries({"vocab_size": 20, **sizes}, "the file")
+    assert (distilled.dim, distilled.n_heads, distilled.n_layers) == (8, 2, 3)
+    assert (distilled.hidden_size, distilled.num_hidden_layers) == (8, 3)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +162,26 @@ def test_names_of_tensorflow_are_understood() -> None:
     tokens = tl.tensor([[4, 5]])
     loaded = bert.BertModel.assemble(model.config, state)
     assert tl.equal(loaded(tokens).last_hidden_state, model(tokens).last_hidden_state)
+
+
+def test_a_bert_without_a_pooler_loads_without_it() -> None:
+    config, tokens = bert.BertConfig(**BERT), tl.tensor([[4, 5], [6, 7]])
+    state = bert.BertForMaskedLM(config).state_dict()
+    assert bert.BertModel.assemble(config, state)(tokens).pooler_output is None
+    whole = bert.BertForSequenceClassification(config).state_dict()
+    assert bert.BertModel.assemble(config, whole)(tokens).pooler_output.shape == (2, 8)
+    with pytest.raises(CheckpointError, match=r"missing      pooler\.dense\.weight"):
+        bert.BertModel.assemble(config, state, add_pooling_layer=True)
+
+
+def test_a_berts_decoder_does_not_look_ahead() -> None:
+    tl.manual_seed(0)
+    model = bert.BertLMHeadModel(bert.BertConfig(**BERT, is_decoder=True)).eval()
+    tokens = tl.tensor([[3, 4, 5, 6], [9, 10, 11, 12]])
+    whole, beginning = model(tokens), model(tokens[:, :3])
+    np.testing.assert_allclose(whole[:, :3].detach().numpy(), beginning.detach().numpy(), atol=1e-5)
+    left = model(tokens, tl.tensor([[1] * 4, [0, 0, 1, 1]]))
+    assert tl.isfinite(left).all()
 
 
 def test_dtype_is_the_files_or_the_one_asked_for(tmp_path: Path) -> None:

@@ -12,15 +12,18 @@ from tallow.cli.device import add_device_option
 from tallow.creation import tensor
 from tallow.errors import ArgumentError
 from tallow.hub import local_folder
-from tallow.models.auto import AutoModel
-from tallow.models.bert import BertForMaskedLM
+from tallow.models.auto import model_class
+from tallow.models.bert import BertForMaskedLM, BertForPreTraining
 from tallow.models.distilbert import DistilBertForMaskedLM
+from tallow.models.pretrained import PretrainedModel
 from tallow.models.roberta import RobertaForMaskedLM
 from tallow.nn import functional as F
 from tallow.text.tokenizer import Tokenizer
 
 MASK = "[MASK]"
 MODELS = (BertForMaskedLM, DistilBertForMaskedLM, RobertaForMaskedLM)
+# With another head too -> with the head for masked words alone.
+SAME_HEAD: dict[type[PretrainedModel], type[PretrainedModel]] = {BertForPreTraining: BertForMaskedLM}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Raises: TallowError, OSError"""
     folder = local_folder(arguments.model)
-    model = AutoModel.from_pretrained(folder, device=arguments.device)
+    kind = SAME_HEAD.get(found := model_class(folder), found)
+    model = kind.from_pretrained(folder, device=arguments.device)
     tokenizer = Tokenizer.from_pretrained(folder)
-    if not isinstance(model, MODELS):
+    if kind not in MODELS:
         raise ArgumentError(
             f"{arguments.model} is of {type(model).__name__}, not a masked language model",
             mend="take one that is trained to guess words, such as google-bert/bert-base-uncased",

@@ -2,22 +2,34 @@
 
 from tallow.names import names_of
 
-ENCODER_HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+LABELS = ("Model", "ForSequenceClassification", "ForTokenClassification")
+ENCODER_HEADS = (*LABELS, "ForQuestionAnswering", "ForMaskedLM")
+# Of each decoder's family: what has no head, and heads besides that for the next token.
+DECODER_HEADS = {
+    **dict.fromkeys(("Falcon", "GPT2", "Llama", "Mistral", "Qwen2", "Qwen3"), (*LABELS, "ForQuestionAnswering")),
+    **dict.fromkeys(("Gemma", "Gemma2", "Phi3"), LABELS),
+}
+
+
+def _decoders(*names: str) -> tuple[str, ...]:
+    return tuple(name + part for name in names for part in ("", "Config", *DECODER_HEADS[name]))
+
+
 _CLASSES = {
     "auto": ("AutoModel",),
-    "bert": ("BertConfig", *(f"Bert{head}" for head in ENCODER_HEADS)),
+    "bert": ("BertConfig", "BertForPreTraining", "BertLMHeadModel", *(f"Bert{head}" for head in ENCODER_HEADS)),
     "distilbert": ("DistilBertConfig", *(f"DistilBert{head}" for head in ENCODER_HEADS)),
-    "falcon": ("Falcon", "FalconConfig", "FalconModel"),
-    "gemma": ("Gemma", "GemmaConfig"),
-    "gemma2": ("Gemma2", "Gemma2Config"),
-    "gpt2": ("GPT2", "GPT2Config", "GPT2Model"),
-    "llama": ("Llama", "LlamaConfig"),
-    "mistral": ("Mistral", "MistralConfig"),
-    "phi3": ("Phi3", "Phi3Config"),
-    "qwen": ("Qwen2", "Qwen2Config", "Qwen3", "Qwen3Config"),
+    "falcon": _decoders("Falcon"),
+    "gemma": _decoders("Gemma"),
+    "gemma2": _decoders("Gemma2"),
+    "gpt2": _decoders("GPT2"),
+    "llama": _decoders("Llama"),
+    "mistral": _decoders("Mistral"),
+    "phi3": _decoders("Phi3"),
+    "qwen": _decoders("Qwen2", "Qwen3"),
     "sentence": ("SentenceEncoder",),
     "whisper": ("Whisper", "WhisperConfig"),
-    "roberta": ("RobertaConfig", *(f"Roberta{head}" for head in ENCODER_HEADS)),
+    "roberta": ("RobertaConfig", "RobertaForCausalLM", *(f"Roberta{head}" for head in ENCODER_HEADS)),
 }
 _LATER = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
 _LATER |= {module: f"tallow.models.{module}" for module in (*_CLASSES, "gguf_llama", "spoken", "stories")}

@@ -16,19 +16,15 @@ ENCODERS = {"Bert": "Bert", "DistilBert": "DistilBert", "Roberta": "Roberta", "X
 # What `architectures` says -> the class's name in tallow.models.
 ARCHITECTURES = {
     **{name + head: ours + head for name, ours in ENCODERS.items() for head in models.ENCODER_HEADS},
-    "FalconForCausalLM": "Falcon",
-    "FalconModel": "FalconModel",
-    "GemmaForCausalLM": "Gemma",
-    "Gemma2ForCausalLM": "Gemma2",
+    **{name + head: name + head for name, heads in models.DECODER_HEADS.items() for head in heads},
+    **{f"{name}ForCausalLM": name for name in models.DECODER_HEADS if name != "GPT2"},
+    "BertForPreTraining": "BertForPreTraining",
+    "BertLMHeadModel": "BertLMHeadModel",
     "GPT2LMHeadModel": "GPT2",
-    "GPT2Model": "GPT2Model",
-    "LlamaForCausalLM": "Llama",
-    "MistralForCausalLM": "Mistral",
-    "Phi3ForCausalLM": "Phi3",
-    "Qwen2ForCausalLM": "Qwen2",
-    "Qwen3ForCausalLM": "Qwen3",
     "RWForCausalLM": "Falcon",
+    "RobertaForCausalLM": "RobertaForCausalLM",
     "WhisperForConditionalGeneration": "Whisper",
+    "XLMRobertaForCausalLM": "RobertaForCausalLM",
 }
 
 # What `model_type` says, for a config without architectures -> an architecture.

@@ -14,10 +14,11 @@ from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
 from tallow.errors import ArgumentError, TokenizerError
 from tallow.generation import LogitsProcessor, PromptCache, Sample, Sampler, generate, until
+from tallow.models.decoder import DERIVED, DecoderHead
 from tallow.models.generation_config import GenerationConfig
-from tallow.models.pretrained import PretrainedModel
 from tallow.nn import functional as F
 from tallow.nn.cache import KVCache
+from tallow.nn.linear import Linear
 from tallow.tensor import Tensor, wrap
 from tallow.text.chat import Message
 from tallow.text.tokenizer import Tokenizer
@@ -31,7 +32,7 @@ class CacheShape(NamedTuple):
     head_dim: int
 
 
-class CausalLM(PretrainedModel):
+class CausalLM(DecoderHead):
     """A language model: logits of the next token for each position. `tallow.generation` continues texts with it.
 
     Letters: B batch, T positions, D width, V vocabulary, G key/value heads, K head width.
@@ -44,19 +45,29 @@ class CausalLM(PretrainedModel):
 
     cache_class: ClassVar[type[KVCache]] = KVCache
 
-    @abstractmethod
+    def __init__(self, config: Any, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config, device, dtype)
+        vocabulary, width = self.base_model.token_embedding.weight.shape
+        # With tied embeddings the head is the embedding's weight, and nothing of its own.
+        self.lm_head = None if config.tie_word_embeddings else Linear(width, vocabulary, False, device, dtype)
+        self.reset_parameters()
+
+    def is_superfluous(self, name: str) -> bool:
+        return name == "lm_head.weight" or name.endswith(DERIVED)  # the first is the embedding once more
+
     def hidden(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
         """What the head reads, (B, T, D). With a cache, the tokens follow those it has seen, and are appended."""
+        return self.base_model(tokens_BT, cache=cache)
 
     @property
-    @abstractmethod
     def head_weight(self) -> Tensor:
         """(V, D): of a head of its own, or the embedding of tokens."""
+        return self.base_model.token_embedding.weight if self.lm_head is None else self.lm_head.weight
 
     @property
-    @abstractmethod
     def context_length(self) -> int:
         """The most positions the model can read."""
+        return self.base_model.context_length
 
     @property
     @abstractmethod

@@ -1,7 +1,7 @@
 """Falcon: a decoder-only transformer whose attention and feed-forward read the same input, side by side.
 
-Loads folders of Hugging Face's `FalconForCausalLM`, of all its designs: one head of keys and values for all (7B),
-groups of heads (40B, 180B), and a head each, with linear biases in place of rotary positions (RW).
+Loads folders of Hugging Face's `FalconForCausalLM` and its other heads, of all designs: one head of keys and values for
+all (7B), groups of heads (40B, 180B), and a head each, with linear biases in place of rotary positions (RW).
 
 Letters: B batch, T query positions, S key positions, D width, H query heads, G key/value heads, K head width,
 V vocabulary.
@@ -24,8 +24,13 @@ from tallow import devices, dtypes
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
-from tallow.models.config import Config, end_ids, rope_entries
-from tallow.models.pretrained import PretrainedModel
+from tallow.models.config import rename, rope_entries, whole_heads
+from tallow.models.decoder import DecoderConfig, DecoderModel
+from tallow.models.decoder_heads import (
+    DecoderForQuestionAnswering,
+    DecoderForSequenceClassification,
+    DecoderForTokenClassification,
+)
 from tallow.nn import functional as F
 from tallow.nn.attention import causal_attention, merge_heads
 from tallow.nn.cache import KVCache
@@ -40,18 +45,17 @@ from tallow.tensor import Tensor, wrap
 
 
 @dataclass(frozen=True, kw_only=True)
-class FalconConfig(Config):
-    """The sizes of a Falcon, in the names of Hugging Face's `config.json`, which `from_json` reads.
+class FalconConfig(DecoderConfig):
+    """The sizes of a Falcon, in the names of Hugging Face's `config.json`, which `from_json` reads; as DecoderConfig.
 
     Attributes:
-        num_kv_heads: G of the new design, and of a head each; None means one for each query head.
+        num_kv_heads: G of the new design; None means one for each query head.
         num_ln_in_parallel_attn: norms before attention and feed-forward, 1 for both or 2; None is 2 in the new design.
         alibi: linear biases in place of rotary positions.
         new_decoder_architecture: groups of heads, always in parallel.
         multi_query: one head of keys and values, unless in the new design.
         parallel_attn: attention and feed-forward read the same input.
         ffn_hidden_size: F; None means 4 D.
-        eos_token_id: the ids that end a text.
     """
 
     vocab_size: int
@@ -61,7 +65,6 @@ class FalconConfig(Config):
     num_kv_heads: int | None = None
     num_ln_in_parallel_attn: int | None = None
     layer_norm_epsilon: float = 1e-5
-    initializer_range: float = 0.02
     alibi: bool = False
     new_decoder_architecture: bool = False
     multi_query: bool = True
@@ -92,6 +95,13 @@ class FalconConfig(Config):
                 f"FalconConfig: {self.kv_heads} key/value heads do not divide {self.num_attention_heads}"
             )
         self.require("num_ln_in_parallel_attn", "1, 2 or None", lambda norms: norms in (1, 2, None))
+        if self.new_decoder_architecture:
+            self.require("parallel_attn", "True in the new design", bool)
+        elif self.parallel_attn:
+            self.require("num_ln_in_parallel_attn", "1 or None but in the new design", lambda norms: norms != 2)
+        if not (self.new_decoder_architecture or self.multi_query):
+            heads = self.num_attention_heads
+            self.require("num_kv_heads", f"{heads} or None but in the new design", lambda kv: kv in (heads, None))
         if not self.alibi:
             frequencies(self.head_width, self.rope_theta, self.rope_scaling, self.max_position_embeddings)
 
@@ -113,11 +123,10 @@ class FalconConfig(Config):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         older = {"n_embed": "hidden_size", "n_layer": "num_hidden_layers", "n_head": "num_attention_heads"}
-        for old, new in {**older, "n_head_kv": "num_kv_heads"}.items():
-            if old in entries:
-                entries.setdefault(new, entries.pop(old))
+        rename(entries, {**older, "n_head_kv": "num_kv_heads"})
         rope_entries(entries)
-        end_ids(entries)
+        whole_heads(entries)
+        super().prepare(entries)
 
 
 class FalconAttention(Module):
@@ -140,8 +149,9 @@ class FalconAttention(Module):
         q_BHTK = fused_BGnTK[:, :, :-2].flatten(1, 2)
         k_BGSK, v_BGSK = fused_BGnTK[:, :, -2], fused_BGnTK[:, :, -1]
         start = 0 if cache is None else cache.length
+        padding = None if cache is None else cache.padding
         if isinstance(positions, RotaryEmbedding):
-            q_BHTK, k_BGSK = positions(q_BHTK, start), positions(k_BGSK, start)
+            q_BHTK, k_BGSK = positions(q_BHTK, start, padding), positions(k_BGSK, start, padding)
         lengths, masks = None, {}
         if cache is not None:
             lengths, masks = cache.lengths(length), cache.masks
@@ -247,25 +257,14 @@ class FalconDecoderLayer(Module):
         return x_BTD + self.mlp(self.post_attention_layernorm(x_BTD))
 
 
-class FalconPretrainedModel(PretrainedModel):
-    """The base of Falcon with and without a head."""
+class FalconModel(DecoderModel):
+    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).
+
+    Args:    as DecoderModel
+    """
 
     config_class = FalconConfig
     base_model_prefix = "transformer"
-
-    def is_superfluous(self, name: str) -> bool:
-        if name.endswith("rotary_emb.inv_freq"):
-            return True
-        return name == "lm_head.weight" and (self.config.tie_word_embeddings or isinstance(self, FalconModel))
-
-
-class FalconModel(FalconPretrainedModel):
-    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).
-
-    Args:
-        config: the sizes.
-        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
-    """
 
     def __init__(self, config: FalconConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
@@ -284,7 +283,15 @@ class FalconModel(FalconPretrainedModel):
         )
         self.reset_parameters()
 
-    def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
+    @property
+    def token_embedding(self) -> Embedding:
+        return self.word_embeddings
+
+    @property
+    def context_length(self) -> int:
+        return longest_text(self.config.rope_scaling, self.config.max_position_embeddings)
+
+    def decode(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
         x_BTD = self.word_embeddings(tokens_BT)
         for layer in self.h:
             x_BTD = layer(x_BTD, self.positions, cache)
@@ -293,29 +300,13 @@ class FalconModel(FalconPretrainedModel):
         return self.ln_f(x_BTD)
 
 
-class Falcon(FalconPretrainedModel, CausalLM):
+class Falcon(CausalLM):
     """A language model; Hugging Face's `FalconForCausalLM`.
 
-    Args:    as FalconModel
+    Args:    as DecoderModel
     """
 
-    def __init__(self, config: FalconConfig, device: Any = None, dtype: Any = None) -> None:
-        super().__init__(config)
-        self.transformer = FalconModel(config, device, dtype)
-        tied = config.tie_word_embeddings
-        self.lm_head = None if tied else Linear(config.hidden_size, config.vocab_size, False, device, dtype)
-        self.reset_parameters()
-
-    def hidden(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
-        return self.transformer(tokens_BT, cache)
-
-    @property
-    def head_weight(self) -> Tensor:
-        return self.transformer.word_embeddings.weight if self.lm_head is None else self.lm_head.weight
-
-    @property
-    def context_length(self) -> int:
-        return longest_text(self.config.rope_scaling, self.config.max_position_embeddings)
+    model_class = FalconModel
 
     @property
     def prefill_chunk(self) -> int | None:
@@ -326,3 +317,22 @@ class Falcon(FalconPretrainedModel, CausalLM):
     @property
     def cache_shape(self) -> CacheShape:
         return CacheShape(self.config.num_hidden_layers, self.config.kv_heads, self.config.head_width)
+
+
+class FalconForSequenceClassification(DecoderForSequenceClassification):
+    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
+
+    model_class = FalconModel
+
+
+class FalconForTokenClassification(DecoderForTokenClassification):
+    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
+
+    model_class = FalconModel
+    classifier_name = "classifier"
+
+
+class FalconForQuestionAnswering(DecoderForQuestionAnswering):
+    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
+
+    model_class = FalconModel

@@ -1,6 +1,6 @@
 """Gemma: Llama's transformer with scaled embeddings, norms about one, GELU gates, and wide heads.
 
-Loads folders of Hugging Face's `GemmaForCausalLM`.
+Loads folders of Hugging Face's `GemmaForCausalLM`, `GemmaModel`, and the heads for texts and tokens.
 
 Source:  Gemma Team 2024, arXiv:2403.08295; names as in transformers' `modeling_gemma.py`
 """
@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tallow.apply import apply
-from tallow.models.llama import Llama, LlamaConfig, LlamaDecoderLayer, LlamaMLP, LlamaModel
+from tallow.models.decoder_heads import DecoderForSequenceClassification, DecoderForTokenClassification
+from tallow.models.llama import Llama, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.normalization import RMSNorm
-from tallow.ops.gates import gelu_mul
 from tallow.tensor import Tensor
 
 
@@ -27,18 +26,25 @@ class GemmaConfig(LlamaConfig):
     num_key_value_heads: int = 16
     max_position_embeddings: int = 8192
     head_dim: int | None = 256
+    hidden_act: str = "gelu_pytorch_tanh"
     bos_token_id: int = 2
     eos_token_id: tuple[int, ...] = (1,)
+    pad_token_id: int | None = 0
     tie_word_embeddings: bool = True
 
     model_types: ClassVar[tuple[str, ...]] = ("gemma",)
-    # All of them mean the approximation by tanh: it is what Gemma was trained with, whatever its first configs say.
+    unread: ClassVar[frozenset[str]] = LlamaConfig.unread | {"mlp_bias"}
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         **LlamaConfig.computed,
-        "hidden_act": ("gelu_pytorch_tanh", "gelu"),
         "hidden_activation": ("gelu_pytorch_tanh",),
         "use_bidirectional_attention": (False,),
     }
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        super().prepare(entries)
+        if entries.get("hidden_act") == "gelu":  # as the first configs call what Gemma was trained with
+            entries["hidden_act"] = "gelu_pytorch_tanh"
 
 
 class GemmaRMSNorm(RMSNorm):
@@ -53,19 +59,14 @@ class GemmaRMSNorm(RMSNorm):
         return F.rms_norm(input, self.normalized_shape, 1 + self.weight, self.eps)
 
 
-class GemmaMLP(LlamaMLP):
-    """down(gelu(gate(x)) ⊙ up(x)).  Source: Shazeer 2020, arXiv:2002.05202, GEGLU"""
-
-    def forward(self, x_BTD: Tensor) -> Tensor:
-        return self.down_proj(apply(gelu_mul, self.gate_proj(x_BTD), self.up_proj(x_BTD)))
-
-
 class GemmaDecoderLayer(LlamaDecoderLayer):
-    mlp_class = GemmaMLP
     norm_class = GemmaRMSNorm
 
 
 class GemmaModel(LlamaModel):
+    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+
+    config_class = GemmaConfig
     layer_class: ClassVar[type[LlamaDecoderLayer]] = GemmaDecoderLayer
 
     def embed(self, tokens_BT: Tensor) -> Tensor:
@@ -76,8 +77,19 @@ class GemmaModel(LlamaModel):
 class Gemma(Llama):
     """A language model; Hugging Face's `GemmaForCausalLM`.
 
-    Args:    as Llama
+    Args:    as DecoderModel
     """
 
-    config_class = GemmaConfig
+    model_class: ClassVar[type[LlamaModel]] = GemmaModel
+
+
+class GemmaForSequenceClassification(DecoderForSequenceClassification):
+    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
+
+    model_class = GemmaModel
+
+
+class GemmaForTokenClassification(DecoderForTokenClassification):
+    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
+
     model_class = GemmaModel

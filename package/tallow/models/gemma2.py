@@ -1,18 +1,18 @@
 """Gemma 2: Gemma's transformer with norms after each part too, soft caps on scores and logits, and a sliding window in
 every other layer.
 
-Loads folders of Hugging Face's `Gemma2ForCausalLM`.
+Loads folders of Hugging Face's `Gemma2ForCausalLM`, `Gemma2Model`, and the heads for texts and tokens.
 
 Source:  Gemma Team 2024, arXiv:2408.00118; names as in transformers' `modeling_gemma2.py`
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from tallow.models.decoder_heads import DecoderForSequenceClassification, DecoderForTokenClassification
 from tallow.models.gemma import Gemma, GemmaConfig, GemmaDecoderLayer, GemmaModel
 from tallow.models.layer_types import LayerTypesConfig
 from tallow.models.llama import LlamaAttention
@@ -28,21 +28,19 @@ class Gemma2Config(GemmaConfig, LayerTypesConfig):
     sliding window, the first of them.
 
     Attributes:
+        hidden_activation: of the feed-forward parts; hidden_act is not read.
         query_pre_attn_scalar: scores are divided by its root, not by that of the heads' width.
         attn_logit_softcapping, final_logit_softcapping: what scores and logits stay within; None means no cap.
     """
 
     num_key_value_heads: int = 4
+    hidden_activation: str = "gelu_pytorch_tanh"
     query_pre_attn_scalar: float = 256
     attn_logit_softcapping: float | None = None
     final_logit_softcapping: float | None = None
 
     model_types: ClassVar[tuple[str, ...]] = ("gemma2",)
-    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        **GemmaConfig.computed,
-        "hidden_activation": ("gelu_pytorch_tanh",),
-    }
-    neutral: ClassVar = frozenset({"hidden_act"})  # the activation is the other entry's
+    unread: ClassVar[frozenset[str]] = frozenset({"hidden_act", "mlp_bias"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,6 +54,10 @@ class Gemma2Config(GemmaConfig, LayerTypesConfig):
         entries.setdefault("sliding_window", 4096)
         entries.setdefault("attn_logit_softcapping", 50.0)
         entries.setdefault("final_logit_softcapping", 30.0)
+
+    @property
+    def activation(self) -> str:
+        return self.hidden_activation
 
     def slides(self, layer: int) -> bool:
         return layer % 2 == 0
@@ -88,17 +90,31 @@ class Gemma2DecoderLayer(GemmaDecoderLayer):
 
 
 class Gemma2Model(GemmaModel):
+    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+
+    config_class = Gemma2Config
     layer_class = Gemma2DecoderLayer
 
 
 class Gemma2(Gemma):
     """A language model; Hugging Face's `Gemma2ForCausalLM`.
 
-    Args:    as Llama
+    Args:    as DecoderModel
     """
 
-    config_class = Gemma2Config
     model_class = Gemma2Model
 
     def logits(self, hidden_BTD: Tensor) -> Tensor:
         return soft_cap(super().logits(hidden_BTD), self.config.final_logit_softcapping)
+
+
+class Gemma2ForSequenceClassification(DecoderForSequenceClassification):
+    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
+
+    model_class = Gemma2Model
+
+
+class Gemma2ForTokenClassification(DecoderForTokenClassification):
+    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
+
+    model_class = Gemma2Model

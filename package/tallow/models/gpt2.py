@@ -1,6 +1,6 @@
 """GPT-2: a decoder-only transformer with learned positions, and norms before each part.
 
-Loads folders of Hugging Face's `GPT2LMHeadModel` and `GPT2Model`.
+Loads folders of Hugging Face's `GPT2LMHeadModel`, `GPT2Model`, and the heads for texts, tokens and answers.
 
 Letters: B batch, T query positions, S key positions, D width, H heads, K head width, F feed-forward width,
 V vocabulary.
@@ -21,8 +21,14 @@ from tallow import creation, devices
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
-from tallow.models.config import Config, end_ids
-from tallow.models.pretrained import PretrainedModel, check_length
+from tallow.models.config import rename
+from tallow.models.decoder import DecoderConfig, DecoderModel
+from tallow.models.decoder_heads import (
+    DecoderForQuestionAnswering,
+    DecoderForSequenceClassification,
+    DecoderForTokenClassification,
+)
+from tallow.models.pretrained import check_length
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
@@ -35,16 +41,23 @@ from tallow.nn.normalization import LayerNorm
 from tallow.nn.parameter import Parameter
 from tallow.tensor import Tensor, wrap
 
+# Names of other models' configs, which transformers takes for the own ones.
+ALIASES = {
+    "hidden_size": "n_embd",
+    "max_position_embeddings": "n_positions",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
-class GPT2Config(Config):
-    """The sizes of a GPT-2, in the names of Hugging Face's `config.json`, which `from_json` reads.
+class GPT2Config(DecoderConfig):
+    """The sizes of a GPT-2, in the names of Hugging Face's `config.json`, which `from_json` reads; as DecoderConfig.
 
     Attributes:
         n_inner: F; None means 4 D.
         scale_attn_weights: divide scores by √K.
         scale_attn_by_inverse_layer_idx: divide them by the layer's number too, which counts from 1.
-        eos_token_id: the ids that end a text.
     """
 
     vocab_size: int
@@ -58,14 +71,14 @@ class GPT2Config(Config):
     embd_pdrop: float = 0.1
     attn_pdrop: float = 0.1
     layer_norm_epsilon: float = 1e-5
-    initializer_range: float = 0.02
     scale_attn_weights: bool = True
     scale_attn_by_inverse_layer_idx: bool = False
+    tie_word_embeddings: bool = True
     bos_token_id: int = 50256
     eos_token_id: tuple[int, ...] = (50256,)
 
     model_types: ClassVar[tuple[str, ...]] = ("gpt2",)
-    computed: ClassVar = {"tie_word_embeddings": (True,), "is_decoder": (False, True)}
+    computed: ClassVar = {"is_decoder": (False, True)}
     # The first scales the keys before the product, and the rest is of the head for pairs of texts.
     neutral: ClassVar = frozenset(
         {
@@ -82,7 +95,16 @@ class GPT2Config(Config):
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        end_ids(entries)
+        rename(entries, ALIASES)
+        super().prepare(entries)
+
+    @property
+    def hidden_size(self) -> int:
+        return self.n_embd
+
+    @property
+    def num_hidden_layers(self) -> int:
+        return self.n_layer
 
 
 class Conv1D(Module):
@@ -156,33 +178,15 @@ class GPT2Block(Module):
         return x_BTD + self.mlp(self.ln_2(x_BTD))
 
 
-class GPT2PretrainedModel(PretrainedModel):
-    """The base of GPT-2 with and without a head."""
+class GPT2Model(DecoderModel):
+    """The transformer without its head: hidden states (B, T, D) of tokens (B, T). Where there is padding at the left of
+    a row, its text begins at position 0.
+
+    Args:    as DecoderModel
+    """
 
     config_class = GPT2Config
     base_model_prefix = "transformer"
-
-    def reset_parameters(self) -> None:
-        """As transformers: the matrices that add to the residual stream are smaller by the root of their number."""
-        super().reset_parameters()
-        spread = self.config.initializer_range
-        for name, module in self.named_modules():
-            if isinstance(module, Conv1D):
-                is_residual = name.endswith("c_proj")
-                init.normal_(module.weight, 0.0, spread / math.sqrt(2 * self.config.n_layer) if is_residual else spread)
-
-    def is_superfluous(self, name: str) -> bool:
-        # The masks of old versions; and the head, which is the embedding once more.
-        return name.endswith((".attn.bias", ".attn.masked_bias")) or name == "lm_head.weight"
-
-
-class GPT2Model(GPT2PretrainedModel):
-    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).
-
-    Args:
-        config: the sizes.
-        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
-    """
 
     def __init__(self, config: GPT2Config, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
@@ -193,11 +197,24 @@ class GPT2Model(GPT2PretrainedModel):
         self.ln_f = LayerNorm(config.n_embd, config.layer_norm_epsilon, device=device, dtype=dtype)
         self.reset_parameters()
 
-    def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
-        """With a cache, the tokens follow those it has seen.
+    def reset_parameters(self) -> None:
+        """As transformers: the matrices that add to the residual stream are smaller by the root of their number."""
+        super().reset_parameters()
+        spread = self.config.initializer_range
+        for name, module in self.named_modules():
+            if isinstance(module, Conv1D):
+                is_residual = name.endswith("c_proj")
+                init.normal_(module.weight, 0.0, spread / math.sqrt(2 * self.config.n_layer) if is_residual else spread)
 
-        Raises:  ArgumentError for positions beyond the context
-        """
+    @property
+    def token_embedding(self) -> Embedding:
+        return self.wte
+
+    @property
+    def context_length(self) -> int:
+        return self.config.n_positions
+
+    def decode(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
         start = 0 if cache is None else cache.length
         end = start + tokens_BT.shape[1]
         check_length(end, self.config.n_positions)
@@ -214,31 +231,37 @@ class GPT2Model(GPT2PretrainedModel):
         return self.ln_f(x_BTD)
 
 
-class GPT2(GPT2PretrainedModel, CausalLM):
+class GPT2(CausalLM):
     """A language model; Hugging Face's `GPT2LMHeadModel`.
 
-    Args:    as GPT2Model
+    Args:    as DecoderModel
 
     Example:
         model = GPT2.from_pretrained("gpt2")
         for token in generate(model, tokens, max_tokens=100): ...
     """
 
-    def __init__(self, config: GPT2Config, device: Any = None, dtype: Any = None) -> None:
-        super().__init__(config)
-        self.transformer = GPT2Model(config, device, dtype)
-
-    def hidden(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
-        return self.transformer(tokens_BT, cache)
-
-    @property
-    def head_weight(self) -> Tensor:
-        return self.transformer.wte.weight
-
-    @property
-    def context_length(self) -> int:
-        return self.config.n_positions
+    model_class = GPT2Model
 
     @property
     def cache_shape(self) -> CacheShape:
         return CacheShape(self.config.n_layer, self.config.n_head, self.config.n_embd // self.config.n_head)
+
+
+class GPT2ForSequenceClassification(DecoderForSequenceClassification):
+    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
+
+    model_class = GPT2Model
+
+
+class GPT2ForTokenClassification(DecoderForTokenClassification):
+    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
+
+    model_class = GPT2Model
+    classifier_name = "classifier"
+
+
+class GPT2ForQuestionAnswering(DecoderForQuestionAnswering):
+    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
+
+    model_class = GPT2Model

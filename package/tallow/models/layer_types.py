@@ -21,7 +21,7 @@ class LayerTypesConfig(LlamaConfig):
 
     layer_types: tuple[str, ...] | None = None
 
-    unread: ClassVar[frozenset[str]] = frozenset()
+    unread: ClassVar[frozenset[str]] = frozenset({"mlp_bias"})
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,6 +1,7 @@
 """Llama: a decoder-only transformer with rotary positions, RMS norms, gated feed-forwards and grouped-query attention.
 
-Reads checkpoints of llama2.c (TinyStories and other small ones) and folders of Hugging Face's `LlamaForCausalLM`.
+Reads checkpoints of llama2.c (TinyStories and other small ones) and folders of Hugging Face's `LlamaForCausalLM`,
+`LlamaModel`, and the heads for texts, tokens and answers.
 
 Letters: B batch, T query positions, S key positions, D width, H query heads, G key/value heads, K head width,
 F feed-forward width, V vocabulary.
@@ -17,7 +18,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tallow import devices, dtypes, kernels
-from tallow.apply import apply
 from tallow.cuda.graphs import CUDAGraph, graph
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, DimensionError
@@ -25,8 +25,16 @@ from tallow.io import llama2c
 from tallow.io.source import Source
 from tallow.kernels.decode_block import DecodeBlock, Matrix
 from tallow.kernels.table import enabled
+from tallow.models.activations import activation_named, gated
 from tallow.models.causal_lm import CacheShape, CausalLM
-from tallow.models.config import Config, end_ids, rope_entries
+from tallow.models.config import rope_entries, whole_heads
+from tallow.models.decoder import DecoderConfig, DecoderModel
+from tallow.models.decoder_heads import (
+    DecoderForQuestionAnswering,
+    DecoderForSequenceClassification,
+    DecoderForTokenClassification,
+)
+from tallow.nn import functional as F
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
 from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
@@ -37,20 +45,18 @@ from tallow.nn.normalization import RMSNorm
 from tallow.nn.quantization import WeightOnlyLinear
 from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
 from tallow.nn.rotary import RotaryEmbedding
-from tallow.ops.gates import silu_mul
 from tallow.tensor import Tensor, wrap
 
 
 @dataclass(frozen=True, kw_only=True)
-class LlamaConfig(Config):
-    """The sizes of a Llama, in the names of Hugging Face's `config.json`, which `from_json` reads.
+class LlamaConfig(DecoderConfig):
+    """The sizes of a Llama, in the names of Hugging Face's `config.json`, which `from_json` reads; as DecoderConfig.
 
     Attributes:
         head_dim: K; None means hidden_size / num_attention_heads.
         rope_interleaved: rotary pairs are neighbours, as llama2.c trains them; tallow's own, False in Hugging Face's.
         sliding_window: how many positions a query sees at most, itself included; None means all, as it always does in
             Hugging Face's Llama.
-        eos_token_id: the ids that end a text.
     """
 
     vocab_size: int
@@ -65,25 +71,20 @@ class LlamaConfig(Config):
     rope_theta: float = 10000.0
     rope_scaling: Mapping[str, Any] | None = None
     rope_interleaved: bool = False
-    tie_word_embeddings: bool = False
+    hidden_act: str = "silu"
     sliding_window: int | None = None
     attention_bias: bool = False
+    attention_dropout: float = 0.0
     mlp_bias: bool = False
-    initializer_range: float = 0.02
-    bos_token_id: int = 1
-    eos_token_id: tuple[int, ...] = (2,)
 
     model_types: ClassVar[tuple[str, ...]] = ("llama",)
-    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "hidden_act": ("silu",),
-        "pretraining_tp": (1,),
-        "attention_dropout": (0.0,),
-        "partial_rotary_factor": (1.0,),
-    }
+    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {"partial_rotary_factor": (1.0,)}
+    neutral: ClassVar[frozenset[str]] = frozenset({"pretraining_tp"})  # how many parts a product is made of
     unread: ClassVar[frozenset[str]] = frozenset({"sliding_window"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        activation_named(self.activation)
         self.require("rope_scaling", "a mapping or None", lambda value: isinstance(value, Mapping | None))
         self.require("head_dim", "an even integer or None", lambda value: value is None or value % 2 == 0)
         for name in ("rms_norm_eps", "rope_theta"):
@@ -100,6 +101,11 @@ class LlamaConfig(Config):
             )
         # Refuses a scaling it does not have.
         frequencies(self.rotary_width, self.rope_theta, self.rope_scaling, self.max_position_embeddings)
+
+    @property
+    def activation(self) -> str:
+        """Of the feed-forward parts."""
+        return self.hidden_act
 
     def window_of(self, layer: int) -> int | None:
         """The sliding window of a layer."""
@@ -125,7 +131,9 @@ class LlamaConfig(Config):
         kv_heads = entries.get("num_key_value_heads", getattr(cls, "num_key_value_heads", None))
         entries["num_key_value_heads"] = entries.get("num_attention_heads") if kv_heads is None else kv_heads
         rope_entries(entries)
-        end_ids(entries)
+        if "partial_rotary_factor" in cls.computed:
+            whole_heads(entries)
+        super().prepare(entries)
 
     @classmethod
     def from_llama2c(cls, header: llama2c.Header) -> LlamaConfig:
@@ -157,6 +165,7 @@ class LlamaAttention(Module):
         self.window = config.window_of(layer)
         self.num_heads = config.num_attention_heads
         self.num_kv_heads = config.num_key_value_heads
+        self.dropout_p = config.attention_dropout
         self.add_projections(config, device, dtype)
         self.o_proj = Linear(self.num_heads * config.head_width, config.hidden_size, config.output_bias, device, dtype)
 
@@ -176,10 +185,9 @@ class LlamaAttention(Module):
         )
 
     def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
-        # Rows with padding count it too: attention sees only how far apart two positions are.
-        start = cache.length if cache is not None else 0
+        start, padding = (0, None) if cache is None else (cache.length, cache.padding)
         q_BHTK, k_BGSK, v_BGSK = self.heads(x_BTD)
-        q_BHTK, k_BGSK = rotary(q_BHTK, start), rotary(k_BGSK, start)
+        q_BHTK, k_BGSK = rotary(q_BHTK, start, padding), rotary(k_BGSK, start, padding)
         lengths = masks = None
         if cache is not None:
             lengths, masks = cache.lengths(x_BTD.shape[1]), cache.masks
@@ -189,6 +197,7 @@ class LlamaAttention(Module):
             k_BGSK,
             v_BGSK,
             scale=self.scale,
+            dropout_p=self.dropout_p if self.training else 0.0,
             softcap=self.softcap,
             window=self.window,
             lengths=lengths,
@@ -198,7 +207,7 @@ class LlamaAttention(Module):
 
 
 class LlamaMLP(Module):
-    """down(silu(gate(x)) ⊙ up(x)).  Source: Shazeer 2020, arXiv:2002.05202, SwiGLU"""
+    """down(activation(gate(x)) ⊙ up(x)).  Source: Shazeer 2020, arXiv:2002.05202, section 2"""
 
     def __init__(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -206,9 +215,10 @@ class LlamaMLP(Module):
         self.gate_proj = Linear(width, hidden, bias, device, dtype)
         self.up_proj = Linear(width, hidden, bias, device, dtype)
         self.down_proj = Linear(hidden, width, bias, device, dtype)
+        self.activation = activation_named(config.activation)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        return self.down_proj(apply(silu_mul, self.gate_proj(x_BTD), self.up_proj(x_BTD)))
+        return self.down_proj(gated(self.activation, self.gate_proj(x_BTD), self.up_proj(x_BTD)))
 
 
 class LlamaDecoderLayer(Module):
@@ -232,13 +242,18 @@ class LlamaDecoderLayer(Module):
         return x_BTD + self.mlp(self.post_attention_layernorm(x_BTD))
 
 
-class LlamaModel(Module):
-    """The transformer without its head."""
+class LlamaModel(DecoderModel):
+    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).
 
+    Args:    as DecoderModel
+    """
+
+    config_class = LlamaConfig
+    base_model_prefix = "model"
     layer_class: ClassVar[type[LlamaDecoderLayer]] = LlamaDecoderLayer
 
-    def __init__(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
-        super().__init__()
+    def __init__(self, config: LlamaConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
         self.embed_tokens = Embedding(config.vocab_size, config.hidden_size, device=device, dtype=dtype)
         self.layers = ModuleList(self.layer_class(config, i, device, dtype) for i in range(config.num_hidden_layers))
         self.norm = self.layer_class.norm_class(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
@@ -249,11 +264,20 @@ class LlamaModel(Module):
             scaling=config.rope_scaling,
             context=config.max_position_embeddings,
         )
+        self.reset_parameters()
+
+    @property
+    def token_embedding(self) -> Embedding:
+        return self.embed_tokens
+
+    @property
+    def context_length(self) -> int:
+        return longest_text(self.config.rope_scaling, self.config.max_position_embeddings)
 
     def embed(self, tokens_BT: Tensor) -> Tensor:
         return self.embed_tokens(tokens_BT)
 
-    def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
+    def decode(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
         x_BTD = self.embed(tokens_BT)
         for layer in self.layers:
             x_BTD = layer(x_BTD, self.rotary_emb, cache)
@@ -271,38 +295,16 @@ class LlamaCache(KVCache):
 class Llama(CausalLM):
     """A language model; Hugging Face's `LlamaForCausalLM`.
 
-    Args:
-        config: the sizes.
-        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
+    Args:    as DecoderModel
 
     Example:
         model = Llama.from_llama2c("stories260K.bin")
         for token in generate(model, [1], max_tokens=100): ...
     """
 
-    config_class = LlamaConfig
-    base_model_prefix = "model"
+    model_class = LlamaModel
     cache_class = LlamaCache
-    model_class: ClassVar[type[LlamaModel]] = LlamaModel
-
-    def __init__(self, config: LlamaConfig, device: Any = None, dtype: Any = None) -> None:
-        super().__init__(config)
-        self.model = self.model_class(config, device, dtype)
-        # With tied embeddings the head is the embedding's weight, and nothing of its own.
-        tied = config.tie_word_embeddings
-        self.lm_head = None if tied else Linear(config.hidden_size, config.vocab_size, False, device, dtype)
-        self.reset_parameters()
-
-    def hidden(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
-        return self.model(tokens_BT, cache)
-
-    @property
-    def head_weight(self) -> Tensor:
-        return self.model.embed_tokens.weight if self.lm_head is None else self.lm_head.weight
-
-    @property
-    def context_length(self) -> int:
-        return longest_text(self.config.rope_scaling, self.config.max_position_embeddings)
+    model: LlamaModel
 
     @property
     def cache_shape(self) -> CacheShape:
@@ -369,9 +371,24 @@ class Llama(CausalLM):
                 state[f"model.layers.{layer}.{name}.weight"] = arrays[key][layer]
         return cls.assemble(config, {name: wrap(array) for name, array in state.items()}, dtype, device, "checkpoint")
 
-    def is_superfluous(self, name: str) -> bool:
-        # Saved by old versions though they follow from the config, or are the embedding once more.
-        return name.endswith("rotary_emb.inv_freq") or (self.lm_head is None and name == "lm_head.weight")
+
+class LlamaForSequenceClassification(DecoderForSequenceClassification):
+    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
+
+    model_class = LlamaModel
+
+
+class LlamaForTokenClassification(DecoderForTokenClassification):
+    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
+
+    model_class = LlamaModel
+
+
+class LlamaForQuestionAnswering(DecoderForQuestionAnswering):
+    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
+
+    model_class = LlamaModel
+    base_model_prefix = "transformer"
 
 
 LLAMA2C_NAMES = {
@@ -511,7 +528,7 @@ def _is_plain(model: Llama, cache: KVCache) -> bool:
     """Whether the layers compute what the kernel does: no hooks, biases, replaced layers or dtypes it does not take,
     and every position seen under the same angles."""
     modules = [*model.model.modules(), *([] if model.lm_head is None else [model.lm_head])]
-    if model.has_hooks() or any(type(module) not in PLAIN or module.has_hooks() for module in modules):
+    if model.has_hooks() or any(not _is_of_llama(module) or module.has_hooks() for module in modules):
         return False
     if any(module.bias is not None for module in modules if isinstance(module, Linear | WeightOnlyLinear)):
         return False
@@ -524,5 +541,13 @@ def _is_plain(model: Llama, cache: KVCache) -> bool:
     return cache.dtype in floats and len(dtypes_used) == 1 and dtypes_used <= floats
 
 
-PLAIN = {LlamaModel, LlamaDecoderLayer, LlamaAttention, LlamaMLP}
-PLAIN |= {ModuleList, Embedding, Linear, RMSNorm, RotaryEmbedding, WeightOnlyLinear}
+def _is_of_llama(module: Module) -> bool:
+    if type(module) is LlamaMLP:
+        return module.activation is F.silu
+    if isinstance(module, LlamaModel):  # or one of another name that does the same
+        return type(module).embed is LlamaModel.embed and type(module).decode is LlamaModel.decode
+    return type(module) in PLAIN
+
+
+PLAIN = {LlamaDecoderLayer, LlamaAttention, ModuleList}
+PLAIN |= {Embedding, Linear, RMSNorm, RotaryEmbedding, WeightOnlyLinear}

@@ -25,7 +25,7 @@ from tallow.models.config import CONFIG
 from tallow.models.llama import LLAMA2C_NAMES, Llama, LlamaConfig
 from tallow.tensor import wrap
 
-OWN = ("rope_interleaved",)  # fields of the config that are tallow's
+OWN = ("rope_interleaved", "labels", "classifier_dropout")  # fields of the config that are tallow's, or other heads'
 TURNED = ("self_attn.q_proj.weight", "self_attn.k_proj.weight")
 
 
@@ -33,7 +33,7 @@ def save_llama2c(model: Llama, path: str | Path) -> None:
     """Write a model as a checkpoint of llama2.c, version 0, in float32.
 
     Raises:  ArgumentError for what `run.c` does not compute: biases, other rotary settings, norms with another eps,
-             wide heads, sliding windows
+             wide heads, sliding windows, other activations
     """
     config = model.config
     header = llama2c.Header(
@@ -48,7 +48,15 @@ def save_llama2c(model: Llama, path: str | Path) -> None:
         version=0,
     )
     implied = LlamaConfig.from_llama2c(header)
-    for name in ("rms_norm_eps", "rope_theta", "attention_bias", "mlp_bias", "sliding_window", "head_width"):
+    for name in (
+        "rms_norm_eps",
+        "rope_theta",
+        "attention_bias",
+        "mlp_bias",
+        "sliding_window",
+        "head_width",
+        "hidden_act",
+    ):
         if getattr(config, name) != getattr(implied, name):
             raise ArgumentError(
                 f"llama2.c computes with {name}={getattr(implied, name)!r}; this model has {getattr(config, name)!r}",
@@ -81,7 +89,7 @@ def save_hugging_face(model: Llama, folder: str | Path, dtype: Any = None) -> No
         del config["head_dim"]  # not every model of transformers takes null for what follows from others
     # Hugging Face's Llama has no windows: with one it is a Mistral.
     name = "Mistral" if type(model) is Llama and model.config.sliding_window else type(model).__name__
-    entries = {"architectures": [f"{name}ForCausalLM"], "model_type": name.lower(), "hidden_act": "silu"}
+    entries = {"architectures": [f"{name}ForCausalLM"], "model_type": name.lower()}
     dtype = model.head_weight.dtype if dtype is None else dtypes.as_dtype(dtype)
     entries |= config | {"torch_dtype": dtype.name, "eos_token_id": list(model.config.eos_token_id) or None}
     state = {name: wrap(array).to(dtype) for name, array in _state(model, interleaved=False).items()}

@@ -1,6 +1,6 @@
 """Mistral: Llama's transformer, whose queries see a sliding window of positions.
 
-Loads folders of Hugging Face's `MistralForCausalLM`.
+Loads folders of Hugging Face's `MistralForCausalLM`, `MistralModel`, and the heads for texts, tokens and answers.
 
 Source:  Jiang et al. 2023, arXiv:2310.06825; names as in transformers' `modeling_mistral.py`
 """
@@ -10,7 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoder_heads import (
+    DecoderForQuestionAnswering,
+    DecoderForSequenceClassification,
+    DecoderForTokenClassification,
+)
+from tallow.models.llama import Llama, LlamaConfig, LlamaModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +26,7 @@ class MistralConfig(LlamaConfig):
     max_position_embeddings: int = 131072
 
     model_types: ClassVar[tuple[str, ...]] = ("mistral",)
-    unread: ClassVar[frozenset[str]] = frozenset()
+    unread: ClassVar[frozenset[str]] = frozenset({"attention_bias", "mlp_bias"})
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
@@ -29,10 +34,34 @@ class MistralConfig(LlamaConfig):
         entries.setdefault("sliding_window", 4096)  # null in the file is no window, and no entry is the first model's
 
 
+class MistralModel(LlamaModel):
+    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+
+    config_class = MistralConfig
+
+
 class Mistral(Llama):
     """A language model; Hugging Face's `MistralForCausalLM`.
 
-    Args:    as Llama
+    Args:    as DecoderModel
     """
 
-    config_class = MistralConfig
+    model_class = MistralModel
+
+
+class MistralForSequenceClassification(DecoderForSequenceClassification):
+    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
+
+    model_class = MistralModel
+
+
+class MistralForTokenClassification(DecoderForTokenClassification):
+    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
+
+    model_class = MistralModel
+
+
+class MistralForQuestionAnswering(DecoderForQuestionAnswering):
+    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
+
+    model_class = MistralModel

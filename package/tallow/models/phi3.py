@@ -1,6 +1,7 @@
 """Phi-3: Llama's transformer, with one matrix for queries, keys and values, and one for gate and up.
 
-Loads folders of Hugging Face's `Phi3ForCausalLM`, which Phi-4-mini is too.
+Loads folders of Hugging Face's `Phi3ForCausalLM`, which Phi-4-mini is too, `Phi3Model`, and the heads for texts and
+tokens.
 
 Source:  Abdin et al. 2024, arXiv:2404.14219; names as in transformers' `modeling_phi3.py`
 """
@@ -14,15 +15,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tallow import devices
-from tallow.apply import apply
 from tallow.dtypes import Array
+from tallow.models.activations import activation_named, gated
+from tallow.models.decoder_heads import DecoderForSequenceClassification, DecoderForTokenClassification
 from tallow.models.llama import Llama, LlamaAttention, LlamaCache, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn.attention import split_heads
 from tallow.nn.cache import KVCache
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.rope_scaling import ORIGINAL
-from tallow.ops.gates import silu_mul
 from tallow.tensor import Tensor, wrap
 
 
@@ -41,11 +42,11 @@ class Phi3Config(LlamaConfig):
     partial_rotary_factor: float = 1.0
     rms_norm_eps: float = 1e-5
     eos_token_id: tuple[int, ...] = (32000,)
+    pad_token_id: int | None = 32000
 
     model_types: ClassVar[tuple[str, ...]] = ("phi3",)
-    unread: ClassVar[frozenset[str]] = frozenset()
+    unread: ClassVar[frozenset[str]] = frozenset({"attention_bias", "mlp_bias"})
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        **LlamaConfig.computed,
         "resid_pdrop": (0.0,),
         "embd_pdrop": (0.0,),
         "lm_head_bias": (False,),
@@ -89,17 +90,18 @@ class Phi3Attention(LlamaAttention):
 
 
 class Phi3MLP(Module):
-    """down(silu(gate) ⊙ up), gate and up the halves of one matrix's output."""
+    """down(activation(gate) ⊙ up), gate and up the halves of one matrix's output."""
 
     def __init__(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         width, hidden, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
         self.gate_up_proj = Linear(width, 2 * hidden, bias, device, dtype)
         self.down_proj = Linear(hidden, width, bias, device, dtype)
+        self.activation = activation_named(config.activation)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         gate, up = self.gate_up_proj(x_BTD).chunk(2, -1)
-        return self.down_proj(apply(silu_mul, gate, up))
+        return self.down_proj(gated(self.activation, gate, up))
 
 
 class Phi3DecoderLayer(LlamaDecoderLayer):
@@ -108,6 +110,9 @@ class Phi3DecoderLayer(LlamaDecoderLayer):
 
 
 class Phi3Model(LlamaModel):
+    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+
+    config_class = Phi3Config
     layer_class = Phi3DecoderLayer
 
 
@@ -137,10 +142,9 @@ class Phi3(Llama):
     With "longrope", all positions of a text are turned by other angles once it is longer than those of the first
     training: the model then reads what its cache holds once more.
 
-    Args:    as Llama
+    Args:    as DecoderModel
     """
 
-    config_class = Phi3Config
     model_class = Phi3Model
     cache_class = Phi3Cache
 
@@ -161,3 +165,15 @@ class Phi3(Llama):
     @property
     def prefill_chunk(self) -> int | None:
         return super(Llama, self).prefill_chunk  # a long text's first chunks are read anew, whole
+
+
+class Phi3ForSequenceClassification(DecoderForSequenceClassification):
+    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
+
+    model_class = Phi3Model
+
+
+class Phi3ForTokenClassification(DecoderForTokenClassification):
+    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
+
+    model_class = Phi3Model

@@ -1,6 +1,7 @@
 """Qwen2 and Qwen3: Llama's transformer, with biases on queries, keys and values, or with norms on queries and keys.
 
-Loads folders of Hugging Face's `Qwen2ForCausalLM` and `Qwen3ForCausalLM`.
+Loads folders of Hugging Face's `Qwen2ForCausalLM`, `Qwen2Model`, and the heads for texts, tokens and answers; of Qwen3
+the same.
 
 Source:  Yang et al. 2024, arXiv:2407.10671; Yang et al. 2025, arXiv:2505.09388; names as in transformers'
          `modeling_qwen2.py` and `modeling_qwen3.py`
@@ -12,6 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tallow.models.config import Count
+from tallow.models.decoder_heads import (
+    DecoderForQuestionAnswering,
+    DecoderForSequenceClassification,
+    DecoderForTokenClassification,
+)
 from tallow.models.layer_types import LayerTypesConfig
 from tallow.models.llama import Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn.normalization import RMSNorm
@@ -29,11 +36,12 @@ class Qwen2Config(LayerTypesConfig):
     num_key_value_heads: int = 32
     max_position_embeddings: int = 32768
     use_sliding_window: bool = False
-    max_window_layers: int = 28
+    max_window_layers: Count = 28
     attention_bias: bool = True
     eos_token_id: tuple[int, ...] = ()
 
     model_types: ClassVar[tuple[str, ...]] = ("qwen2",)
+    unread: ClassVar[frozenset[str]] = frozenset({"attention_bias", "mlp_bias"})
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {**LlamaConfig.computed, "use_mrope": (False,)}
 
     @classmethod
@@ -53,13 +61,38 @@ class Qwen2Config(LayerTypesConfig):
         return False
 
 
+class Qwen2Model(LlamaModel):
+    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+
+    config_class = Qwen2Config
+
+
 class Qwen2(Llama):
     """A language model; Hugging Face's `Qwen2ForCausalLM`.
 
-    Args:    as Llama
+    Args:    as DecoderModel
     """
 
-    config_class = Qwen2Config
+    model_class = Qwen2Model
+
+
+class Qwen2ForSequenceClassification(DecoderForSequenceClassification):
+    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
+
+    model_class = Qwen2Model
+
+
+class Qwen2ForTokenClassification(DecoderForTokenClassification):
+    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
+
+    model_class = Qwen2Model
+
+
+class Qwen2ForQuestionAnswering(DecoderForQuestionAnswering):
+    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
+
+    model_class = Qwen2Model
+    base_model_prefix = "transformer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +103,7 @@ class Qwen3Config(Qwen2Config):
     attention_bias: bool = False
 
     model_types: ClassVar[tuple[str, ...]] = ("qwen3",)
+    unread: ClassVar[frozenset[str]] = frozenset({"mlp_bias"})
 
     @property
     def output_bias(self) -> bool:
@@ -94,14 +128,35 @@ class Qwen3DecoderLayer(LlamaDecoderLayer):
 
 
 class Qwen3Model(LlamaModel):
+    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+
+    config_class = Qwen3Config
     layer_class = Qwen3DecoderLayer
 
 
 class Qwen3(Llama):
     """A language model; Hugging Face's `Qwen3ForCausalLM`.
 
-    Args:    as Llama
+    Args:    as DecoderModel
     """
 
-    config_class = Qwen3Config
     model_class = Qwen3Model
+
+
+class Qwen3ForSequenceClassification(DecoderForSequenceClassification):
+    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
+
+    model_class = Qwen3Model
+
+
+class Qwen3ForTokenClassification(DecoderForTokenClassification):
+    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
+
+    model_class = Qwen3Model
+
+
+class Qwen3ForQuestionAnswering(DecoderForQuestionAnswering):
+    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
+
+    model_class = Qwen3Model
+    base_model_prefix = "transformer"

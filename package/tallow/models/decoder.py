@@ -1,0 +1,146 @@
+"""What decoders share: the entries of their configs that their heads read, and the model without a head.
+
+Letters: B batch, T positions, D width.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tallow import devices
+from tallow.errors import ArgumentError
+from tallow.models.config import Config, end_ids, labels_of
+from tallow.models.pretrained import PretrainedModel
+from tallow.nn.cache import KVCache, Uncached
+from tallow.nn.embedding import Embedding
+from tallow.tensor import Tensor
+
+HEADS = ("lm_head.", "score.", "classifier.", "qa_outputs.")
+# Saved by old versions though they follow from the config: angles, and the masks of GPT-2.
+DERIVED = ("rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderConfig(Config):
+    """Entries that all decoders read.
+
+    Attributes:
+        eos_token_id: the ids that end a text.
+        pad_token_id: what a classifier passes over at the ends of texts; None means that it takes one text only.
+        labels: what a classifier tells apart, in the order of its logits; `id2label` in the file.
+        classifier_dropout: before a classifier of tokens.
+    """
+
+    tie_word_embeddings: bool = False
+    initializer_range: float = 0.02
+    bos_token_id: int = 1
+    eos_token_id: tuple[int, ...] = (2,)
+    pad_token_id: int | None = None
+    labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
+    classifier_dropout: float = 0.1
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        end_ids(entries)
+        labels_of(entries)
+
+
+class DecoderModule(PretrainedModel):
+    """The base of decoders with and without heads."""
+
+    def is_superfluous(self, name: str) -> bool:
+        return name.startswith(HEADS) or name.endswith(DERIVED)
+
+
+class DecoderModel(DecoderModule):
+    """The base of decoders without a head.
+
+    Args:
+        config: the sizes.
+        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
+    """
+
+    @property
+    @abstractmethod
+    def token_embedding(self) -> Embedding: ...
+
+    @property
+    @abstractmethod
+    def context_length(self) -> int:
+        """The most positions the model can read."""
+
+    @abstractmethod
+    def decode(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
+        """The hidden states (B, T, D). With a cache, the tokens follow those it has seen, and are appended."""
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, *, cache: KVCache | None = None
+    ) -> Tensor:
+        """The hidden states (B, T, D) of tokens.
+
+        Args:
+            attention_mask: 1 or True for what is text, 0 or False for padding, at either end of a row; all is text if
+                None. What comes out where there is padding means nothing.
+            cache: of `CausalLM.new_cache`, which knows of its padding itself; the tokens follow those it has seen.
+
+        Shapes:  both (B, T), of integers
+        Raises:  ArgumentError for padding between tokens of a text, for a mask and a cache, and for positions beyond
+                 the context of a model that has learned them one by one
+        """
+        if attention_mask is not None:
+            if cache is not None:
+                raise ArgumentError(
+                    "both an attention_mask and a cache", mend="tell the cache: model.new_cache(padding=...)"
+                )
+            cache = uncached(attention_mask)
+        return self.decode(input_ids, cache)
+
+
+class DecoderHead(DecoderModule):
+    """The base of what is computed of a decoder's hidden states. Its weights are named as in the checkpoints.
+
+    Attributes:
+        model_class: the decoder; the config and the name in checkpoints are its, unless a class has its own.
+    """
+
+    model_class: ClassVar[type[DecoderModel]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "model_class" in vars(cls):
+            for name in ("config_class", "base_model_prefix"):
+                if name not in vars(cls):
+                    setattr(cls, name, getattr(cls.model_class, name))
+
+    def __init__(self, config: Any, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        make: Callable[..., DecoderModel] = self.model_class
+        self.add_module(self.base_model_prefix, make(config, device, dtype))
+
+    @property
+    def base_model(self) -> DecoderModel:
+        return getattr(self, self.base_model_prefix)
+
+
+def uncached(attention_mask_BT: Tensor) -> Uncached | None:
+    """The padding at the left of each row, which is all that a decoder has to know: it does not look to the right.
+
+    Raises:  ArgumentError for padding between tokens of a text
+    """
+    array = attention_mask_BT.array
+    mask_BT = np.asarray(devices.backend_of(array).to_host(array)).astype(np.bool_)
+    batch, length = mask_BT.shape
+    starts_B = np.where(mask_BT.any(axis=1), mask_BT.argmax(axis=1), 0)
+    positions = np.arange(length)
+    seen_BT = (positions >= starts_B[:, None]) & (positions < (starts_B + mask_BT.sum(axis=1))[:, None])
+    if (seen_BT != mask_BT).any():
+        row = int((seen_BT != mask_BT).any(axis=1).argmax())
+        raise ArgumentError(
+            f"attention_mask: row {row} has padding between tokens of its text", mend="put the padding at an end"
+        )
+    return Uncached(batch, starts_B.tolist()) if starts_B.any() else None

@@ -1,0 +1,134 @@
+"""Entries of configs that few files have, and heads: what transformers makes of them, and tallow has to as well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import torch
+import transformers
+
+from support.model_pairs import DISTILBERT_SIZES, ENCODER_SIZES, FALCON_SIZES, GPT2_SIZES, LLAMA_SIZES, LONGROPE
+
+WHISPER_SIZES = dict.fromkeys(
+    ("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"), 2
+) | {
+    "vocab_size": 97,
+    "d_model": 32,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 40,
+    "num_mel_bins": 8,
+    "max_source_positions": 20,
+    "max_target_positions": 24,
+    "init_std": 0.2,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 3,
+    "begin_suppress_tokens": None,
+}
+SIZES = {
+    **dict.fromkeys(("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2"), LLAMA_SIZES | {"head_dim": 8}),
+    **dict.fromkeys(("Bert", "Roberta", "XLMRoberta"), ENCODER_SIZES | {"pad_token_id": 1}),
+    "DistilBert": DISTILBERT_SIZES | {"pad_token_id": 1},
+    "Falcon": FALCON_SIZES,
+    "GPT2": GPT2_SIZES,
+    "Phi3": LLAMA_SIZES,
+    "Whisper": WHISPER_SIZES,
+}
+LABELS = {
+    "id2label": {0: "bad", 1: "good", 2: "so so"},
+    "label2id": {"bad": 0, "good": 1, "so so": 2},
+    "pad_token_id": 0,
+}
+DYNAMIC = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}
+WINDOW = {"use_sliding_window": True, "sliding_window": 3}
+
+
+class Case(NamedTuple):
+    """A class of transformers, by its family and its head; its config; and entries of the file that its class does not
+    write."""
+
+    family: str
+    head: str
+    changes: Mapping[str, Any] = MappingProxyType({})
+    entries: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def name(self) -> str:
+        entries = ", ".join(f"{name}={value}"[:40] for name, value in ({**self.changes, **self.entries}).items())
+        return f"{self.family}{self.head} {entries}".strip()
+
+
+def _rope(**entries: Any) -> dict[str, Any]:
+    return {"rope_parameters": {"rope_theta": 10000.0, **entries}}
+
+
+CAUSAL = "ForCausalLM"
+BATCHES = [
+    # Texts of different lengths grow past the length from which on the angles are others.
+    *(Case(name, CAUSAL, {"max_position_embeddings": 20, "rope_parameters": DYNAMIC}) for name in ("Llama", "Falcon")),
+    Case("Llama", CAUSAL, _rope(**LONGROPE, factor=3.0, original_max_position_embeddings=20)),
+    Case("Phi3", CAUSAL, {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}),
+    *(Case(name, CAUSAL, WINDOW | {"max_window_layers": 0}) for name in ("Qwen2", "Qwen3")),
+    Case("Qwen2", CAUSAL, {"max_window_layers": 0}),
+    *(Case("Llama", CAUSAL, {"hidden_act": act}) for act in ("gelu", "relu2", "gelu_10", "laplace")),
+    *(Case("Mistral", CAUSAL, {"hidden_act": act}) for act in ("gelu_pytorch_tanh", "hardswish", "leaky_relu")),
+    *(Case("Phi3", CAUSAL, {"hidden_act": act}) for act in ("linear", "sqrtsoftplus")),
+    Case("Gemma", CAUSAL, {"hidden_act": "relu"}),
+    Case("Gemma2", CAUSAL, {"hidden_activation": "gelu"}, {"hidden_act": "relu"}),
+    Case("GPT2", "LMHeadModel", {"tie_word_embeddings": False, "activation_function": "gelu_accurate"}),
+    Case("Llama", CAUSAL, _rope(rope_type="proportional", factor=2.0, partial_rotary_factor=0.5)),
+    Case("Llama", CAUSAL, _rope(rope_type="default"), {"partial_rotary_factor": 0.5}),
+    Case("Llama", CAUSAL, {"attention_dropout": 0.2, "pretraining_tp": 2}),
+    Case("Mistral", CAUSAL, {}, {"attention_bias": True, "mlp_bias": True}),
+    Case("Phi3", CAUSAL, {}, {"attention_bias": True}),
+    Case("Qwen2", CAUSAL, {}, {"attention_bias": False}),
+]
+FAMILIES = ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3", "GPT2", "Falcon")
+BARE = [
+    *(Case(name, "Model") for name in FAMILIES),
+    Case("Falcon", "Model", {"alibi": True, "multi_query": False, "parallel_attn": False}),
+    Case("Phi3", "Model", {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}),
+]
+LABELLED = [
+    *(Case(name, f"For{kind}Classification", LABELS) for name in FAMILIES for kind in ("Sequence", "Token")),
+    *(Case(name, "ForQuestionAnswering") for name in FAMILIES if not name.startswith(("Gemma", "Phi3"))),
+]
+ENCODED = [
+    Case("Bert", "ForPreTraining"),
+    Case("Bert", "ForPreTraining", {"tie_word_embeddings": False}),
+    *(Case("Bert", head, {"is_decoder": True}) for head in ("Model", "LMHeadModel", "ForSequenceClassification")),
+    Case("XLMRoberta", CAUSAL, {"is_decoder": True, "tie_word_embeddings": False}),
+    *(Case(name, "ForMaskedLM", {"tie_word_embeddings": False}) for name in ("Bert", "Roberta", "DistilBert")),
+]
+HEARD = [
+    Case("Whisper", "ForConditionalGeneration", {"scale_embedding": True}),
+    Case("Whisper", "ForConditionalGeneration", {"scale_embedding": True, "tie_word_embeddings": False}),
+]
+
+
+def reference(case: Case, folder: Path) -> Any:
+    """The model of transformers, all of whose weights count, loaded from the folder that it was saved in."""
+    kind = getattr(transformers, case.family + case.head)
+    torch.manual_seed(0)
+    sizes = json.loads(json.dumps({**SIZES[case.family], **case.changes}))  # transformers writes into its dicts
+    model = kind(kind.config_class(**sizes)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:  # norms are made of ones, biases of zeros
+                parameter.add_(torch.randn_like(parameter) / 4)
+    model.save_pretrained(folder)
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | dict(case.entries)))
+    return loaded(case, folder)
+
+
+def loaded(case: Case, folder: Path) -> Any:
+    """The model of transformers in a folder."""
+    # Only this attention of transformers caps the scores of Gemma 2.
+    options = {"attn_implementation": "eager"} if case.family == "Gemma2" else {}
+    return getattr(transformers, case.family + case.head).from_pretrained(folder, **options).eval()

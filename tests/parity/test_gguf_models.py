@@ -75,6 +75,24 @@ def test_logits(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
         np.testing.assert_allclose(ours(tl.tensor(TOKENS)).numpy(), expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["Llama", "Qwen2", "Qwen3"])
+def test_heads_that_a_file_says_nothing_of(name: str, tmp_path: Path) -> None:
+    """As many of keys and values as of queries, together as wide as the model; as in llama.cpp."""
+    model = reference(name, num_key_value_heads=4, head_dim=16)
+    write_model(model, tmp_path / "model.gguf", implied_heads=True)
+    with torch.no_grad():
+        expected = model(torch.tensor(TOKENS)).logits.numpy()
+    with tl.no_grad():
+        got = gguf_llama.load(tmp_path / "model.gguf")(tl.tensor(TOKENS)).numpy()
+    np.testing.assert_allclose(got, expected, atol=1e-4)
+
+
+def test_values_of_another_width_than_keys(tmp_path: Path) -> None:
+    write_model(reference("Llama"), tmp_path / "model.gguf", add=lambda writer: writer.add_value_length(8))
+    with pytest.raises(CheckpointError, match="16 elements for keys and 8 for values"):
+        gguf_llama.load(tmp_path / "model.gguf")
+
+
 def test_quantised_weights_are_those_of_the_gguf_package(tmp_path: Path) -> None:
     model = reference("Llama")
     kind = gguf.GGMLQuantizationType.Q8_0

@@ -16,13 +16,20 @@ NAMES = {ours: theirs for theirs, ours in (gguf_llama.OUTER | gguf_llama.INNER).
 
 
 def write_model(
-    model: Any, path: Path, kind: Any = None, add: Callable[[Any], None] = lambda writer: None, **options: Any
+    model: Any,
+    path: Path,
+    kind: Any = None,
+    add: Callable[[Any], None] = lambda writer: None,
+    *,
+    implied_heads: bool = False,
+    **options: Any,
 ) -> None:
     """Rows of queries and keys of a Llama are in the order of neighbouring pairs.
 
     Args:
         kind: what to quantise matrices to.
         add: further entries, such as a tokenizer.
+        implied_heads: say nothing of what follows from the heads of queries, in files: the others' number and width.
         options: of the writer.
     """
     import gguf
@@ -33,8 +40,9 @@ def write_model(
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_key_length(model.model.layers[0].self_attn.head_dim)
+    if not implied_heads:
+        writer.add_head_count_kv(config.num_key_value_heads)
+        writer.add_key_length(model.model.layers[0].self_attn.head_dim)
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])

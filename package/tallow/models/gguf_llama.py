@@ -80,6 +80,7 @@ def _config(file: GGUF) -> tuple[type[Llama], LlamaConfig]:
         )
     model_class = MODELS[architecture]
     given = {field: file.metadata.get(f"{architecture}.{key}") for key, field in FIELDS.items()}
+    _default_heads(given, file.metadata.get(f"{architecture}.attention.value_length"), file.name)
     given |= {"bos_token_id": file.metadata.get("tokenizer.ggml.bos_token_id")}
     given |= {"eos_token_id": end_ids(file.metadata)}
     if "token_embd.weight" not in file:
@@ -89,7 +90,28 @@ def _config(file: GGUF) -> tuple[type[Llama], LlamaConfig]:
     given["rope_interleaved"] = architecture == "llama"  # llama.cpp has put its rows in this order
     given["rope_scaling"] = _scaling(file, architecture)
     entries = {name: value for name, value in given.items() if value is not None}
-    return model_class, model_class.config_class.from_entries(entries, file.name)
+    config = model_class.config_class.from_entries(entries, file.name)
+    assert isinstance(config, LlamaConfig)
+    return model_class, config
+
+
+def _default_heads(given: dict[str, Any], value_width: Any, source: str) -> None:
+    """What the format says of heads that a file says nothing of: as many of keys and values as of queries, and as wide
+    as they are together the model's width. It knows no other defaults, though the models' configs do."""
+    heads, width = given["num_attention_heads"], given["hidden_size"]
+    if given["num_key_value_heads"] is None:
+        given["num_key_value_heads"] = heads
+    if type(heads) is not int or type(width) is not int or heads < 1:
+        return  # the config says so
+    usual = width // heads if width % heads == 0 else None
+    if given["head_dim"] is None:
+        given["head_dim"] = usual
+    value_width = usual if value_width is None else value_width
+    if value_width is not None and value_width != given["head_dim"]:
+        raise CheckpointError(
+            f"{source}: heads of {given['head_dim']} elements for keys and {value_width} for values; "
+            "tallow computes such of one width only"
+        )
 
 
 def _scaling(file: GGUF, architecture: str) -> Mapping[str, Any] | None:

@@ -262,7 +262,10 @@ def test_no_model_yet(page: Page, site: str) -> None:
 
 GARBAGE: dict[str, tuple[dict[str, bytes | None], tuple[str, ...]]] = {
     "missing": ({"tokenizer.json": None, "1_Pooling/config.json": None}, ("tokenizer.json, 1_Pooling/config.json",)),
-    "llama": ({"config.json": b'{"architectures": ["LlamaForCausalLM"]}'}, ("is of Llama", "no vectors of texts")),
+    "whisper": (
+        {"config.json": b'{"architectures": ["WhisperForConditionalGeneration"]}'},
+        ("is of Whisper", "no vectors of texts"),
+    ),
     "unknown": ({"config.json": b'{"architectures": ["Clip"]}'}, ("is of Clip",)),
     "config": ({"config.json": b"{"}, ("config.json",)),
     "modules": ({"modules.json": b"<html>"}, ("modules.json is not a JSON list",)),

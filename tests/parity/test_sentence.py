@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.chats import save_tokenizer
+from support.model_pairs import GPT2_SIZES, LLAMA_SIZES
 
 from tallow.models import SentenceEncoder
 from tallow.models.sentence import POOLINGS
@@ -72,3 +74,30 @@ def test_folders_of_sentence_transformers(mode: str, folder: Path, tmp_path: Pat
     changed.save(str(tmp_path))
     expected = changed.encode(TEXTS[:5], batch_size=5)
     np.testing.assert_allclose(SentenceEncoder.from_pretrained(tmp_path).encode(TEXTS[:5]), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "mode"),
+    [("Qwen3", "Model", "lasttoken"), ("Qwen3", "ForCausalLM", "lasttoken"), ("GPT2", "Model", "weightedmean")],
+)
+def test_decoders_that_make_vectors(name: str, kind: str, mode: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = getattr(transformers, f"{name}Model")
+    sizes = (GPT2_SIZES if name == "GPT2" else LLAMA_SIZES) | {"vocab_size": 300}
+    plain = tmp_path / "plain"
+    model(model.config_class(**sizes)).save_pretrained(plain)
+    save_tokenizer(plain, chat_template=None)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(plain)
+    tokenizer.pad_token, tokenizer.padding_side = "</s>", "left" if name == "Qwen3" else "right"
+    tokenizer.save_pretrained(plain)
+    modules = sentence_transformers.sentence_transformer.modules
+    transformer = modules.Transformer(str(plain))
+    parts = [transformer, modules.Pooling(32, mode), modules.Normalize()]
+    reference = sentence_transformers.SentenceTransformer(modules=parts, device="cpu")
+    reference.save(str(tmp_path / "model"))
+    # Qwen3-Embedding's says ForCausalLM, though its weights are the bare model's.
+    config = tmp_path / "model" / "config.json"
+    config.write_text(config.read_text().replace(f'"{name}Model"', f'"{name}{kind}"'))
+    texts = ["the cat sat", "once upon a time there was a mat, and a cat", "mat"]
+    expected = reference.encode(texts, batch_size=3)
+    np.testing.assert_allclose(SentenceEncoder.from_pretrained(tmp_path / "model").encode(texts), expected, atol=1e-5)

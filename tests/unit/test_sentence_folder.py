@@ -11,9 +11,9 @@ import pytest
 import tallow as tl
 from tallow.errors import CheckpointError
 from tallow.io import safetensors
-from tallow.models import bert
+from tallow.models import bert, gemma2
 from tallow.models.sentence import SentenceEncoder
-from tallow.models.sentence_folder import EncoderFiles, encoder_class, encoder_files, files_of
+from tallow.models.sentence_folder import EncoderFiles, encoder_class, encoder_files, files_of, transformer_class
 
 PARTS = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"), ("Normalize", "3_Normalize")]
 MODULES = json.dumps([{"path": place, "type": f"sentence_transformers.models.{kind}"} for kind, place in PARTS])
@@ -85,6 +85,32 @@ def test_head_of_a_checkpoint_is_left_out(tmp_path: Path) -> None:
 def test_models_that_make_text_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="is of Llama, which makes no vectors"):
         encoder_class(write(tmp_path, architectures=["LlamaForCausalLM"]))
+
+
+def test_decoders_are_taken_where_a_folder_names_them(tmp_path: Path) -> None:
+    folder = write(tmp_path, architectures=["Gemma2ForCausalLM"])
+    assert transformer_class(folder) is gemma2.Gemma2Model
+    with pytest.raises(CheckpointError, match="is of Whisper, which makes no vectors"):
+        transformer_class(write(tmp_path, architectures=["WhisperForConditionalGeneration"]))
+
+
+@pytest.mark.native  # it reads a tokenizer
+def test_texts_that_are_read_as_conversations_are_refused(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    sizes = {
+        "vocab_size": 3,
+        "hidden_size": 4,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 4,
+    }
+    write(tmp_path, architectures=["LlamaModel"], model_type="llama", **sizes)
+    tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")).save(str(tmp_path / "tokenizer.json"))
+    module = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+    (tmp_path / "modules.json").write_text(json.dumps([module]))
+    (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"modality_config": {"text": {}, "message": {}}}))
+    with pytest.raises(CheckpointError, match="reads texts as a conversation"):
+        SentenceEncoder.from_pretrained(tmp_path)
 
 
 @pytest.mark.native  # it reads a tokenizer

@@ -21,7 +21,7 @@ from tallow.errors import CheckpointError, TallowError
 from tallow.io.model_folder import load_folder, load_weights
 from tallow.io.source import Opened
 from tallow.models import SentenceEncoder
-from tallow.models.sentence_folder import CONFIG, encoder_class, files_of
+from tallow.models.sentence_folder import CONFIG, encoder_class, files_of, transformer_class
 
 # The largest tokenizer.json in use take some 40 MB: room for any, yet no file chosen by mistake is read to its end.
 MAX_JSON_BYTES = 64 << 20
@@ -52,7 +52,7 @@ class Demo:
         if config is not None:
             with _temporary_folder():
                 Path(CONFIG).write_text(config, encoding="utf-8")
-                encoder_class(Path())
+                (encoder_class if modules is None else transformer_class)(Path())
         files = files_of(None if modules is None else modules.encode())
         return {name: list(names) for name, names in files._asdict().items()}
 

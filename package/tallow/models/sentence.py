@@ -1,4 +1,4 @@
-"""Sentence embeddings: an encoder, how its positions become one vector, and what comes after.
+"""Sentence embeddings: an encoder or a decoder, how its positions become one vector, and what comes after.
 
 Loads folders of sentence-transformers: `modules.json` names the parts, each in a folder of its own. A folder without it
 is an encoder whose positions are averaged.
@@ -26,8 +26,7 @@ from tallow.io.model_folder import load_folder
 from tallow.models.bert import BertModel
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.distilbert import DistilBertModel
-from tallow.models.roberta import RobertaConfig
-from tallow.models.sentence_folder import TEXT_CONFIG, encoder_class, modules_of
+from tallow.models.sentence_folder import TEXT_CONFIG, encoder_class, modules_of, transformer_class
 from tallow.nn import functional as F
 from tallow.nn.activation import ReLU, Tanh
 from tallow.nn.linear import Identity, Linear
@@ -167,7 +166,7 @@ class SentenceEncoder:
     """Vectors of sentences: similar ones for what means the same.
 
     Args:
-        tokenizer, model: of an encoder, such as a BERT.
+        tokenizer, model: of an encoder, such as a BERT, or a decoder without a head, such as a Qwen3Model.
         pooling: makes one vector of a text's positions.
         heads: what comes after, in this order.
         max_length: tokens a text may have; what is beyond is left out. None means the tokenizer's.
@@ -212,7 +211,7 @@ class SentenceEncoder:
 
         Args:
             name: a folder, or `owner/repository` of the Hub.
-            dtype: of the encoder; as in the file if None.
+            dtype: of the model; as in the file if None.
             revision, token: of the Hub's repository, as `tallow.hub.local_folder` takes them.
 
         Raises:  CheckpointError, TokenizerError, MissingPackageError, HubError
@@ -226,11 +225,11 @@ class SentenceEncoder:
         Args:    load: gives the tensors of a part by its folder, which is `folder` or one in it
         Raises:  CheckpointError, TokenizerError, MissingPackageError
         """
-        transformer, pooling = folder, None
+        transformer, find_class, pooling = folder, encoder_class, None
         heads: list[Module] = []
         for part, path in modules_of(folder):
             if part == "Transformer":
-                transformer = path
+                transformer, find_class = path, transformer_class
             elif part == "Pooling":
                 pooling = Pooling.from_json(path / CONFIG)
             elif part == "Dense":
@@ -239,17 +238,24 @@ class SentenceEncoder:
                 heads.append(Normalize())
             else:
                 raise CheckpointError(f"{folder}: a module of kind {part!r}, which tallow does not have")
-        kind = encoder_class(transformer)
+        kind = find_class(transformer)
         config = kind.config_class.from_json(transformer / CONFIG)
         tokenizer = Tokenizer.from_pretrained(transformer)
         texts = read_entries(transformer / TEXT_CONFIG) if (transformer / TEXT_CONFIG).exists() else {}
-        unused = {"add_pooling_layer": False} if issubclass(kind, BertModel) else {}  # many checkpoints do not have it
+        modalities = texts.get("modality_config")
+        if isinstance(modalities, dict) and "message" in modalities:
+            raise CheckpointError(
+                f"{transformer / TEXT_CONFIG}: modality_config has 'message', which reads texts as a conversation; "
+                "tallow reads them as they are"
+            )
+        unused = {"add_pooling_layer": False} if issubclass(kind, BertModel) else {}
+        model = kind.assemble(config, load(transformer), dtype, device, str(transformer), **unused)
         return cls(
             tokenizer,
-            kind.assemble(config, load(transformer), dtype, device, str(transformer), **unused),
+            model,
             pooling,
             heads,
-            max_length=_max_length(texts.get("max_seq_length"), tokenizer, config),
+            max_length=_max_length(texts.get("max_seq_length"), tokenizer, model.context_length),
             lowercase=texts.get("do_lower_case") is True,
         )
 
@@ -307,11 +313,8 @@ class SentenceEncoder:
             return (F.normalize(x_BD, dim=-1) if normalize else x_BD).cpu().numpy()
 
 
-def _max_length(asked: Any, tokenizer: Tokenizer, config: Any) -> int:
+def _max_length(asked: Any, tokenizer: Tokenizer, positions: int) -> int:
     """What a folder asks for, else what its tokenizer does, but no more than the model has positions for."""
-    positions = config.max_position_embeddings
-    if isinstance(config, RobertaConfig):
-        positions -= config.pad_token_id + 1
     limit = asked if type(asked) is int and asked > 2 else tokenizer.model_max_length
     return positions if limit is None else min(limit, positions)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,13 +23,22 @@ MAX_DEPTH = 8
 
 def encoder_class(folder: Path) -> type[PretrainedModel]:
     """The class of the encoder alone, whatever head its checkpoint has.  Raises: CheckpointError for no encoder"""
+    return _bare_class(folder, ENCODERS.values(), "choose a BERT, DistilBERT or RoBERTa")
+
+
+def transformer_class(folder: Path) -> type[PretrainedModel]:
+    """As `encoder_class`, of a part that a folder of sentence-transformers names: it may be a decoder too, which was
+    trained to make vectors then.  Raises: CheckpointError for neither"""
+    families = [*ENCODERS.values(), *models.DECODER_HEADS]
+    return _bare_class(folder, families, "choose an encoder or a decoder of text")
+
+
+def _bare_class(folder: Path, families: Collection[str], mend: str) -> type[PretrainedModel]:
     name = model_class(folder).__name__
-    for family in sorted(set(ENCODERS.values())):
-        if name.startswith(family):
-            return getattr(models, f"{family}Model")
-    raise CheckpointError(
-        f"{folder / CONFIG} is of {name}, which makes no vectors of texts", mend="choose a BERT, DistilBERT or RoBERTa"
-    )
+    found = max((family for family in families if name.startswith(family)), key=len, default=None)  # Gemma2 no Gemma
+    if found is None:
+        raise CheckpointError(f"{folder / CONFIG} is of {name}, which makes no vectors of texts", mend=mend)
+    return getattr(models, f"{found}Model")
 
 
 class EncoderFiles(NamedTuple):
@@ -71,7 +80,8 @@ def encoder_files(folder: Path) -> list[str]:
         files = files_of(modules.read_bytes() if modules.exists() else None)
         if not all((folder / name).is_file() for name in files.required):
             return []
-        encoder_class(next((place for kind, place in modules_of(folder) if kind == "Transformer"), folder))
+        named = next((place for kind, place in modules_of(folder) if kind == "Transformer"), None)
+        encoder_class(folder) if named is None else transformer_class(named)
         weights = [place + name for place in files.weights for name in weight_files(folder / place)]
     except (CheckpointError, OSError):
         return []

@@ -621,7 +621,7 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: layers.Dense(2.5), ArgumentError, "units"),  # type: ignore[arg-type]
     (lambda: layers.Dense(2, activation="rellu"), ArgumentError, "'rellu' is not the name of an activation(?s:.)*relu"),
     (lambda: layers.Dense(2, unit=3), ArgumentTypeError, "Dense: unexpected arguments: unit"),
-    (lambda: layers.Dense(2, kernel_constraint=len), ArgumentError, "constraints"),
+    (lambda: layers.Dense(2, kernel_constraint="max_nor"), ArgumentError, "max_norm"),
     (lambda: layers.Dense(2, kernel_initializer="glorot")(np.ones((1, 2))), ArgumentError, "glorot_uniform"),
     (lambda: layers.Conv2D(2, (3, 3, 3)), ArgumentError, r"kernel_size=\(3, 3, 3\)(?s:.)*tuple of 2"),
     (lambda: layers.Conv2D(2, 3, padding="causal"), ArgumentError, "padding='causal'"),

@@ -7,8 +7,8 @@ from typing import Any
 
 import tallow as tl
 from tallow.errors import ArgumentError
-from tallow.keras import activations
-from tallow.keras.layers.checks import known, refuse_constraints
+from tallow.keras import activations, constraints
+from tallow.keras.layers.checks import known
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
 from tallow.keras.shapes import Shape
@@ -103,7 +103,7 @@ class PReLU(Elementwise):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        refuse_constraints(self.name, alpha_constraint)
+        self.alpha_constraint = constraints.get(alpha_constraint)
         self.alpha_initializer = alpha_initializer
         self.alpha_regularizer = alpha_regularizer
         self.shared_axes = [shared_axes] if isinstance(shared_axes, int) else list(shared_axes or ())
@@ -111,7 +111,13 @@ class PReLU(Elementwise):
     def build(self, input_shape: Shape) -> None:
         own = [axis for axis in range(1, len(input_shape)) if axis not in self.shared_axes]
         shape = tuple(known(self.name, input_shape, a) if a in own else 1 for a in range(1, len(input_shape)))
-        self.alpha = self.add_weight(shape, self.alpha_initializer, regularizer=self.alpha_regularizer, name="alpha")
+        self.alpha = self.add_weight(
+            shape,
+            self.alpha_initializer,
+            regularizer=self.alpha_regularizer,
+            constraint=self.alpha_constraint,
+            name="alpha",
+        )
         self.input_spec = InputSpec(ndim=len(input_shape), axes={axis: input_shape[axis] for axis in own})
 
     def call(self, x: Tensor) -> Tensor:

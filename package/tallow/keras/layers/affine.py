@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
-from tallow.keras import activations
-from tallow.keras.layers.checks import refuse_constraints
+from tallow.keras import activations, constraints
 from tallow.keras.layers.layer import Layer
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
@@ -15,7 +14,7 @@ from tallow.tensor import Tensor
 class Affine(Layer):
     """A layer with a kernel, perhaps a bias, and an activation.
 
-    Args:    as the layer's own; constraints are refused
+    Args:    as the layer's own
     """
 
     kernel: Any
@@ -35,13 +34,14 @@ class Affine(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        refuse_constraints(self.name, kernel_constraint, bias_constraint)
         self.activation = activations.get(activation)
         self.use_bias = use_bias
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
         self.kernel_regularizer = kernel_regularizer
         self.bias_regularizer = bias_regularizer
+        self.kernel_constraint = constraints.get(kernel_constraint)
+        self.bias_constraint = constraints.get(bias_constraint)
 
     def add_kernel_and_bias(self, kernel: tuple[int, ...], bias: tuple[int, ...]) -> None:
         """Make both, of these shapes; the bias is None if the layer has none."""
@@ -49,12 +49,24 @@ class Affine(Layer):
         self.bias = self.add_bias(bias)
 
     def add_kernel(self, shape: tuple[int, ...], name: str) -> Any:
-        return self.add_weight(shape, self.kernel_initializer, regularizer=self.kernel_regularizer, name=name)
+        return self.add_weight(
+            shape,
+            self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+            name=name,
+        )
 
     def add_bias(self, shape: tuple[int, ...]) -> Any:
         if not self.use_bias:
             return None
-        return self.add_weight(shape, self.bias_initializer, regularizer=self.bias_regularizer, name="bias")
+        return self.add_weight(
+            shape,
+            self.bias_initializer,
+            regularizer=self.bias_regularizer,
+            constraint=self.bias_constraint,
+            name="bias",
+        )
 
 
 def affine(x: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:

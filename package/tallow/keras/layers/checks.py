@@ -22,10 +22,3 @@ def known(layer: str, shape: Shape, axis: int) -> int:
             mend="give keras.Input its size",
         )
     return int(shape[axis])  # type: ignore[arg-type]  # None was refused
-
-
-def refuse_constraints(layer: str, *constraints: Any) -> None:
-    if any(constraint is not None for constraint in constraints):
-        raise ArgumentError(
-            f"{layer}: constraints on weights are not supported", mend="leave them out, or use a regularizer"
-        )

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.errors import ArgumentError
-from tallow.keras import activations
+from tallow.keras import activations, constraints
 from tallow.keras.layers.affine import Affine, as_float
-from tallow.keras.layers.checks import known, positive, refuse_constraints
+from tallow.keras.layers.checks import known, positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.windows import (
     Pads,
@@ -247,7 +247,7 @@ class SeparableConv2D(_Convolution):
             activation, use_bias, pointwise_initializer, bias_initializer, pointwise_regularizer, bias_regularizer,
             activity_regularizer, pointwise_constraint, bias_constraint, **kwargs,
         )  # fmt: skip
-        refuse_constraints(self.name, depthwise_constraint)
+        self.depthwise_constraint = constraints.get(depthwise_constraint)
         self._set_windows(kernel_size, strides, padding, data_format, dilation_rate)
         self.filters = positive(self.name, "filters", filters)
         self.depth_multiplier = positive(self.name, "depth_multiplier", depth_multiplier)
@@ -260,6 +260,7 @@ class SeparableConv2D(_Convolution):
             (*self.kernel_size, width, self.depth_multiplier),
             self.depthwise_initializer,
             regularizer=self.depthwise_regularizer,
+            constraint=self.depthwise_constraint,
             name="depthwise_kernel",
         )
         pointwise = (1, 1, width * self.depth_multiplier, self.filters)

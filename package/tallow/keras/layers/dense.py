@@ -6,8 +6,9 @@ from typing import Any
 
 import tallow as tl
 from tallow.errors import ArgumentError
+from tallow.keras import constraints
 from tallow.keras.layers.affine import Affine, affine, as_float
-from tallow.keras.layers.checks import known, positive, refuse_constraints
+from tallow.keras.layers.checks import known, positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
 from tallow.keras.shapes import Shape
@@ -80,7 +81,7 @@ class Embedding(Layer):
     ) -> None:
         kwargs.pop("input_length", None)  # Keras takes it from older programs, and ignores it
         super().__init__(**kwargs)
-        refuse_constraints(self.name, embeddings_constraint)
+        self.embeddings_constraint = constraints.get(embeddings_constraint)
         self.input_dim = positive(self.name, "input_dim", input_dim)
         self.output_dim = positive(self.name, "output_dim", output_dim)
         self.embeddings_initializer = embeddings_initializer
@@ -96,6 +97,7 @@ class Embedding(Layer):
             (self.input_dim, self.output_dim),
             self.embeddings_initializer,
             regularizer=self.embeddings_regularizer,
+            constraint=self.embeddings_constraint,
             name="embeddings",
         )
 

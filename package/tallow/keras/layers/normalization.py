@@ -11,8 +11,9 @@ import numpy as np
 import tallow as tl
 from tallow.apply import apply
 from tallow.errors import ArgumentError
+from tallow.keras import constraints
 from tallow.keras.layers.activation import Elementwise
-from tallow.keras.layers.checks import known, positive, refuse_constraints
+from tallow.keras.layers.checks import known, positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.shapes import Shape
 from tallow.nn import Buffer
@@ -44,22 +45,33 @@ class _Normalization(Elementwise):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        refuse_constraints(self.name, beta_constraint, gamma_constraint)
         self.axis: Any = axis if isinstance(axis, int) else list(axis)
         self.epsilon = epsilon
         self.center = center
         self.scale = scale
         self.beta_initializer, self.gamma_initializer = beta_initializer, gamma_initializer
         self.beta_regularizer, self.gamma_regularizer = beta_regularizer, gamma_regularizer
+        self.beta_constraint = constraints.get(beta_constraint)
+        self.gamma_constraint = constraints.get(gamma_constraint)
 
     def _add_gamma_and_beta(self, shape: tuple[int, ...]) -> None:
         self.gamma = self.beta = None
         if self.scale:
             self.gamma = self.add_weight(
-                shape, self.gamma_initializer, regularizer=self.gamma_regularizer, name="gamma"
+                shape,
+                self.gamma_initializer,
+                regularizer=self.gamma_regularizer,
+                constraint=self.gamma_constraint,
+                name="gamma",
             )
         if self.center:
-            self.beta = self.add_weight(shape, self.beta_initializer, regularizer=self.beta_regularizer, name="beta")
+            self.beta = self.add_weight(
+                shape,
+                self.beta_initializer,
+                regularizer=self.beta_regularizer,
+                constraint=self.beta_constraint,
+                name="beta",
+            )
 
     def _affine(self, normal: Tensor, shape: Sequence[int]) -> Tensor:
         """normal · gamma + beta, both broadcast from a shape."""

@@ -14,9 +14,9 @@ from typing import Any
 import tallow as tl
 from tallow.apply import apply
 from tallow.errors import ArgumentError, ShapeError
-from tallow.keras import activations
+from tallow.keras import activations, constraints
 from tallow.keras.layers.affine import Affine, affine, as_float
-from tallow.keras.layers.checks import known, positive, refuse_constraints
+from tallow.keras.layers.checks import known, positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.regularization import checked_rate, kept
 from tallow.keras.layers.sequences import Packed
@@ -79,7 +79,7 @@ class Recurrent(Affine):
             activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
             activity_regularizer, kernel_constraint, bias_constraint, **kwargs,
         )  # fmt: skip
-        refuse_constraints(self.name, recurrent_constraint)
+        self.recurrent_constraint = constraints.get(recurrent_constraint)
         self.units = positive(self.name, "units", units)
         self.recurrent_initializer = recurrent_initializer
         self.recurrent_regularizer = recurrent_regularizer
@@ -102,6 +102,7 @@ class Recurrent(Affine):
             (self.units, self.gates * self.units),
             self.recurrent_initializer,
             regularizer=self.recurrent_regularizer,
+            constraint=self.recurrent_constraint,
             name="recurrent_kernel",
         )
         self.bias = self._add_bias()

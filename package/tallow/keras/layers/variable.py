@@ -18,10 +18,12 @@ class Variable(Tensor):
     Attributes:
         name: what the layer calls it, such as "kernel".
         regularizer: a function of it that is added to the loss, or None.
+        constraint: a function of it whose result takes its place after each step of an optimizer, or None.
     """
 
     name: str
     regularizer: Any = None
+    constraint: Any = None
 
     @property
     def trainable(self) -> bool:
@@ -68,8 +70,11 @@ class State(Variable, Buffer):
     """A weight that is not learned, such as a moving mean."""
 
 
-def make_variable(value: Tensor, name: str, trainable: bool, regularizer: Any = None) -> Variable:
+def make_variable(
+    value: Tensor, name: str, trainable: bool, regularizer: Any = None, constraint: Any = None
+) -> Variable:
     made: Variable = Weight(value) if trainable else State(value)
     made.name = name
     made.regularizer = regularizer
+    made.constraint = constraint
     return made

@@ -11,9 +11,8 @@ import numpy as np
 import tallow as tl
 from tallow import dtypes
 from tallow.errors import ArgumentError, ShapeError
-from tallow.keras import initializers, regularizers
+from tallow.keras import constraints, initializers, regularizers
 from tallow.keras.config import floatx
-from tallow.keras.layers.checks import refuse_constraints
 from tallow.keras.layers.limits import take_from_limit
 from tallow.keras.layers.tracking import tracked
 from tallow.keras.layers.variable import Variable, make_variable
@@ -51,8 +50,8 @@ class Weighted(Module):
         Args:
             initializer: glorot_uniform by default; zeros for integers and booleans.
             regularizer: a function of the weight that is added to the loss.
+            constraint: a function of the weight whose result takes its place after each step of an optimizer.
         """
-        refuse_constraints(self.name, constraint)
         target = self._dtype if dtype is None else as_dtype(dtype)
         shape = () if shape is None else tuple(shape)
         if None in shape:
@@ -66,7 +65,8 @@ class Weighted(Module):
         value = value if isinstance(value, Tensor) else tl.tensor(np.asarray(value), dtype=target)
         if tuple(value.shape) != shape:
             raise ShapeError(f"{self.name}: the initializer gave {tuple(value.shape)} for a weight of shape {shape}")
-        made = make_variable(value, name or "variable", trainable, regularizers.get(regularizer))
+        name = name or "variable"
+        made = make_variable(value, name, trainable, regularizers.get(regularizer), constraints.get(constraint))
         if trainable and not self._trainable:
             made.requires_grad_(False)
         place = made.name

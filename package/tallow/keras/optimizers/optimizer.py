@@ -10,6 +10,7 @@ from math import sqrt
 from typing import Any, ClassVar, TypedDict
 
 from tallow import devices, dtypes, optim
+from tallow.autograd import no_grad
 from tallow.autograd.graph import note_write
 from tallow.devices import array_module
 from tallow.dtypes import Array
@@ -213,6 +214,8 @@ class Optimizer:
             self._step(params, self._clipped(ready))
         if self.use_ema:
             self._average()
+        if ready is not None:
+            _constrain(params)
         self._calls += 1
 
     def _step(self, params: list[Tensor], grads: list[Array]) -> None:
@@ -403,6 +406,15 @@ def _checked_rate(rate: Any) -> LearningRate:
 def _assign(param: Tensor, value: Array) -> None:
     param.array[...] = dtypes.cast(value, param.dtype)
     note_write(param)
+
+
+def _constrain(params: list[Tensor]) -> None:
+    """Hold weights to the constraints that they were made with."""
+    for param in params:
+        constraint = getattr(param, "constraint", None)
+        if constraint is not None:
+            with no_grad():
+                _assign(param, dtypes.widen(constraint(param).array))
 
 
 def _norm(grads: list[Array]) -> float:

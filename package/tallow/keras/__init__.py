@@ -14,8 +14,8 @@ from __future__ import annotations
 from tallow.names import names_of
 
 MODULES = (
-    "activations backend callbacks config constraints datasets initializers layers losses metrics models ops optimizers "
-    "preprocessing random regularizers saving utils"
+    "activations backend callbacks config constraints datasets initializers layers losses metrics models ops "
+    "optimizers preprocessing random regularizers saving utils"
 )
 HOMES = {  # where Keras' names at the top live
     "layers": "Input InputSpec Layer Variable",

@@ -23,7 +23,8 @@ from tallow.keras import activations
 from tallow.tensor import Tensor
 
 HOMES = (  # the modules of tallow.keras whose classes files may name
-    "layers", "models", "initializers", "regularizers", "constraints", "losses", "metrics", "optimizers", "optimizers.schedules",
+    "layers", "models", "initializers", "regularizers", "constraints", "losses", "metrics", "optimizers",
+    "optimizers.schedules",
 )  # fmt: skip
 LAMBDA = "__lambda__"
 

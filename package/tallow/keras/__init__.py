@@ -15,7 +15,7 @@ from tallow.names import names_of
 
 MODULES = (
     "activations backend callbacks config constraints datasets initializers layers losses metrics models ops "
-    "optimizers preprocessing random regularizers saving utils"
+    "optimizers preprocessing random regularizers saving tree utils"
 )
 HOMES = {  # where Keras' names at the top live
     "layers": "Input InputSpec Layer Variable",

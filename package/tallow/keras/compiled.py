@@ -145,6 +145,11 @@ class CompiledMetrics:
     def metrics(self) -> list[Metric]:
         return [metric for _, metric, _, _ in self._matched or ()]
 
+    @property
+    def names(self) -> list[str]:
+        """What the metrics call themselves; those of one output among several have another name in the result."""
+        return [metric.name for metric in self.metrics]
+
     def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:
         every = outputs(y, y_pred, sample_weight, self._names)
         if self._matched is None:

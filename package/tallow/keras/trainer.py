@@ -282,8 +282,12 @@ class Trainer(Steps):
         return CallbackList(given, self, verbose=verbose, epochs=epochs, steps=steps)
 
     def _in_order(self, logs: Logs) -> Any:
-        """The loss, and the rest by name; alone, it is no list."""
-        values = [value for name, value in sorted(logs.items(), key=lambda item: (item[0] != "loss", item[0]))]
+        """The values in the order of `metrics`, and those that go by another name in the logs behind them, by name, as
+        Keras has them. One value is no list.
+        """
+        order = {name: None for metric in self.metrics for name in getattr(metric, "names", [metric.name])}
+        values = [logs[name] for name in order if name in logs]
+        values += [value for name, value in sorted(logs.items()) if name not in order]
         return values[0] if len(values) == 1 else values
 
     def _check_compiled(self, what: str) -> None:

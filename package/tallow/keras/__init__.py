@@ -14,12 +14,13 @@ from __future__ import annotations
 from tallow.names import names_of
 
 MODULES = (
-    "activations backend callbacks config constraints datasets initializers layers losses metrics models ops "
-    "optimizers preprocessing random regularizers saving tree utils"
+    "activations backend callbacks config constraints datasets dtype_policies initializers layers losses metrics "
+    "mixed_precision models ops optimizers preprocessing random regularizers saving tree utils"
 )
 HOMES = {  # where Keras' names at the top live
     "layers": "Input InputSpec Layer Variable",
     "models": "Model Sequential",
+    "dtype_policies": "DTypePolicy FloatDTypePolicy",
     "symbolic": "KerasTensor",
     "losses": "Loss",
     "metrics": "Metric",

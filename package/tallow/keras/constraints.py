@@ -7,9 +7,9 @@ from typing import Any
 
 import tallow as tl
 from tallow.errors import ArgumentTypeError
-from tallow.keras.config import epsilon
 from tallow.keras.lookup import find
 from tallow.keras.naming import snake_case
+from tallow.keras.settings import epsilon
 from tallow.tensor import Tensor
 
 Axis = int | Sequence[int]

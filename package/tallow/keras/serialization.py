@@ -24,7 +24,7 @@ from tallow.tensor import Tensor
 
 HOMES = (  # the modules of tallow.keras whose classes files may name
     "layers", "models", "initializers", "regularizers", "constraints", "losses", "metrics", "optimizers",
-    "optimizers.schedules",
+    "optimizers.schedules", "dtype_policies",
 )  # fmt: skip
 LAMBDA = "__lambda__"
 
@@ -167,8 +167,6 @@ def deserialize_keras_object(
         return slice(inner["start"], inner["stop"], inner["step"])
     if name == "function":
         return _find_function(inner, config.get("registered_name"))
-    if name == "DTypePolicy":
-        return inner["name"]
     found = find_class(name, config.get("registered_name"))
     return found.from_config(_without_unused(found, inner))
 

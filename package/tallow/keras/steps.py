@@ -53,8 +53,10 @@ class Steps(Mixed):
             loss_weights: what each output's loss is multiplied with before they are added.
             metrics, weighted_metrics: lists of names, `Metric`s or functions; the latter heed sample weights. For
                 several outputs a list of lists, or a dict by name. "accuracy" is the kind that the shapes ask for.
-            run_eagerly, steps_per_execution, jit_compile, auto_scale_loss: taken for Keras's sake, and change nothing:
-                there is no graph to compile, and no dtype policy that needs the loss scaled.
+            auto_scale_loss: for a model whose dtype policy is mixed_float16, put a LossScaleOptimizer around the
+                optimizer.
+            run_eagerly, steps_per_execution, jit_compile: taken for Keras's sake, and change nothing: there is no graph
+                to compile.
 
         Raises:  ArgumentError for a name that nothing has, ArgumentTypeError for what is no optimizer, loss or metric
         """
@@ -63,6 +65,9 @@ class Steps(Mixed):
         wanted = metrics is not None or weighted_metrics is not None
         self._compiled_metrics = CompiledMetrics(metrics, weighted_metrics, names) if wanted else None
         self.optimizer = optimizers.get(optimizer)
+        is_scaled = self.optimizer is None or isinstance(self.optimizer, optimizers.LossScaleOptimizer)
+        if auto_scale_loss and not is_scaled and _computes_in_float16(self):
+            self.optimizer = optimizers.LossScaleOptimizer(self.optimizer)
         self.loss = loss
         self._loss_tracker = Mean("loss")
         self._compile_arguments = {
@@ -194,6 +199,11 @@ class Steps(Mixed):
     def reset_metrics(self) -> None:
         for metric in self.metrics:
             metric.reset_state()
+
+
+def _computes_in_float16(model: Any) -> bool:
+    policy = getattr(model, "dtype_policy", None)
+    return policy is not None and policy.name == "mixed_float16"
 
 
 def _by_name(identifier: Any) -> Any:

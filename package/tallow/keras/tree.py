@@ -45,7 +45,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
 
 
 def map_structure_up_to(shallow_structure: Any, func: Callable[..., Any], *structures: Any) -> Any:
-    """`func` of what stands in the structures in the place of each leaf of the shallow one, be it a structure itself."""
+    """`func` of what stands in the structures in the place of each leaf of the shallow one, a structure as it is."""
     return map_structure(lambda _, *parts: func(*parts), shallow_structure, *structures)
 
 

@@ -115,7 +115,7 @@ class MultiHeadAttention(Layer):
     def _projection(self, name: str, input_shape: Shape, contracted: int, output: tuple[int, ...]) -> HeadProjection:
         use_bias, kernel, bias, *others = self.settings
         kernel, bias = (initializers.get(first) for first in (kernel, bias))
-        made = HeadProjection(contracted, output, use_bias, kernel, bias, *others, name=name, dtype=self.dtype)
+        made = HeadProjection(contracted, output, use_bias, kernel, bias, *others, name=name, dtype=self.dtype_policy)
         made.build(input_shape)
         return made
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tallow.errors import ArgumentError, UnsupportedError
 from tallow.keras.layers.layer import Layer
+from tallow.keras.settings import floatx
 from tallow.keras.shapes import Shape, is_shape
 from tallow.keras.symbolic import KerasTensor, Node
 
@@ -31,7 +32,7 @@ class InputLayer(Layer):
         optional: bool = False,
         name: str | None = None,
     ) -> None:
-        super().__init__(name=name, dtype=dtype)
+        super().__init__(name=name, dtype=floatx() if dtype is None else dtype)
         if sparse or ragged:
             raise ArgumentError(f"{self.name}: sparse and ragged inputs are not supported", mend="pad to one shape")
         if optional:

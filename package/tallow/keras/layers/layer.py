@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
+from tallow import dtypes
 from tallow.errors import ArgumentTypeError, MissingNameError, ShapeError, TallowError
-from tallow.keras import regularizers
+from tallow.keras import dtype_policies, regularizers
 from tallow.keras.layers.masks import masks_of, set_masks
-from tallow.keras.layers.weighted import Weighted, as_dtype
+from tallow.keras.layers.weighted import Weighted
 from tallow.keras.naming import automatic_name, snake_case
 from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
 from tallow.keras.shapes import Shape, map_shapes
@@ -37,7 +38,8 @@ class Layer(Weighted):
 
     Args:
         trainable: whether its weights are learned.
-        dtype: of its weights and its result; inputs of another floating dtype are converted.
+        dtype: of its weights and its result, or a `keras.DTypePolicy`; inputs of another floating dtype are converted.
+            A mixed policy keeps weights in float32 and computes in 16 bits.
         name: by default that of the class with a number.
         activity_regularizer: a function of the result that is added to the loss, divided by the batch's size.
         input_shape: the shape of a sample, for the first layer of a Sequential, or `input_dim` if it has one dim;
@@ -57,9 +59,12 @@ class Layer(Weighted):
 
     _call_parameters: frozenset[str] = frozenset()
     _mask_parameters: tuple[str, ...] = ()  # `query_mask` of an argument `query`, and so on
+    _in_float32 = False  # whether it computes in float32 even where its policy says 16 bits
     _infers_shape = False  # whether a subclass defines compute_output_shape
     _makes_mask = False  # whether a subclass defines compute_mask
     _graph_attributes: tuple[str, ...] = ("inbound_nodes",)
+    _policy: dtype_policies.DTypePolicy
+    _dtype: dtypes.dtype  # of its result
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -100,9 +105,15 @@ class Layer(Weighted):
         if input_dim is not None:
             input_shape = (input_dim,)
         self.declared_shape: Shape | None = None if input_shape is None else (None, *input_shape)
+        policy = dtype_policies.get(dtype)
         # Plain lists: __setattr__ would take them for lists of layers.
         self.__dict__.update(
-            _trainable=bool(trainable), _dtype=as_dtype(dtype), _losses=[], inbound_nodes=[], build_shapes=None
+            _trainable=bool(trainable),
+            _policy=policy,
+            _dtype=policy.compute,
+            _losses=[],
+            inbound_nodes=[],
+            build_shapes=None,
         )
 
     # ------------------------------------------------------------------------------------------- what subclasses define
@@ -118,7 +129,7 @@ class Layer(Weighted):
         """The shape of the result for inputs of a shape; None for sizes that are not known."""
         if not self.built:
             self.build(input_shape)
-        inputs = map_shapes(lambda shape: KerasTensor(shape, self.dtype), input_shape)
+        inputs = map_shapes(lambda shape: KerasTensor(shape, self._dtype), input_shape)
         return map_structure(lambda tensor: tensor.shape, self._probe((inputs,), {}))
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
@@ -166,7 +177,10 @@ class Layer(Weighted):
                 kwargs["mask"] = mask
         if self._mask_parameters:
             self._add_masks(args, kwargs)
-        result = super().__call__(*args, **kwargs)
+        if self._policy.compute is self._policy.variable:
+            result = super().__call__(*args, **kwargs)
+        else:
+            result = self._compute_mixed(args, kwargs)
         if self.activity_regularizer is not None:
             self.add_loss([self.activity_regularizer(part) / len(part) for part in flatten(result)])
         if self._makes_mask or (mask is not None and self.supports_masking):
@@ -177,6 +191,23 @@ class Layer(Weighted):
                 stacklevel=4,
             )
         return result
+
+    def _compute_mixed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call with weights in the dtype to compute in; their gradients are in their own."""
+        if self._in_float32:
+            args, kwargs = (
+                map_structure(lambda leaf: _as(self._policy.variable, leaf), part) for part in (args, kwargs)
+            )
+            result = super().__call__(*args, **kwargs)
+            return map_structure(lambda leaf: _as(self._dtype, leaf), result)
+        own = self._parameters
+        shown = {name: None if weight is None else _as(self._dtype, weight) for name, weight in own.items()}
+        self.__dict__["_parameters"] = shown
+        try:
+            return super().__call__(*args, **kwargs)
+        finally:
+            own.update((name, weight) for name, weight in shown.items() if name not in own)  # made by the call
+            self.__dict__["_parameters"] = own
 
     def _add_masks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """The masks of several arguments, for a `call` that takes them by name."""
@@ -189,11 +220,7 @@ class Layer(Weighted):
         """Arrays as tensors, and floats in the layer's dtype."""
         if isinstance(leaf, np.ndarray | np.generic):
             leaf = tl.as_tensor(np.asarray(leaf))
-        if isinstance(leaf, Tensor) and leaf.is_floating_point() and leaf.dtype is not self._dtype:
-            mask = masks_of(leaf)
-            leaf = leaf.to(self._dtype) if self._dtype.is_floating_point else leaf
-            set_masks(leaf, mask)
-        return leaf
+        return _as(self._dtype, leaf) if self._dtype.is_floating_point else leaf
 
     @contextmanager
     def _in_mode(self, training: bool) -> Iterator[None]:
@@ -288,11 +315,21 @@ class Layer(Weighted):
     # ------------------------------------------------------------------------------------------- shapes and connections
 
     @property
+    def dtype_policy(self) -> dtype_policies.DTypePolicy:
+        """In what dtype it keeps its weights, and in what it computes."""
+        return self._policy
+
+    @property
     def dtype(self) -> str:
         """The name of the weights' dtype."""
-        return self._dtype.name
+        return self._policy.variable_dtype
 
-    compute_dtype = variable_dtype = dtype
+    variable_dtype = dtype
+
+    @property
+    def compute_dtype(self) -> str:
+        """The name of the dtype of its result."""
+        return self._policy.compute_dtype
 
     @property
     def input(self) -> Any:
@@ -341,7 +378,7 @@ class Layer(Weighted):
                 raise NotImplementedError(f"{type(self).__name__} takes *{parameter.name}; define its get_config")
             else:
                 config[parameter.name] = bound.arguments[parameter.name]
-        current = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
+        current = {"name": self.name, "trainable": self.trainable, "dtype": self._policy.name}
         config |= {key: value for key, value in current.items() if takes_all or key in config}
         return {key: serialize_keras_object(value) for key, value in config.items()}
 
@@ -360,6 +397,16 @@ class Layer(Weighted):
 
     def extra_repr(self) -> str:
         return f"name={self.name}, built={self.built}"
+
+
+def _as(dtype: dtypes.dtype, leaf: Any) -> Any:
+    """A tensor of floats in a dtype; anything else as it is."""
+    if not isinstance(leaf, Tensor) or not leaf.is_floating_point() or leaf.dtype is dtype:
+        return leaf
+    mask = masks_of(leaf)
+    leaf = leaf.to(dtype)
+    set_masks(leaf, mask)
+    return leaf
 
 
 def _marking_built(build: Callable[..., None]) -> Callable[..., None]:

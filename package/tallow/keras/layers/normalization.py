@@ -27,6 +27,7 @@ AT_ONCE = 2**20  # elements that `adapt` holds as float64: the data may be bytes
 class _Normalization(Elementwise):
     """What they share: a scale gamma and a shift beta."""
 
+    _in_float32 = True
     gamma: Any
     beta: Any
 

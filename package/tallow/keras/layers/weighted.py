@@ -12,10 +12,11 @@ import tallow as tl
 from tallow import dtypes
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras import constraints, initializers, regularizers
-from tallow.keras.config import floatx
+from tallow.keras.dtype_policies import DTypePolicy
 from tallow.keras.layers.limits import take_from_limit
 from tallow.keras.layers.tracking import tracked
 from tallow.keras.layers.variable import Variable, make_variable
+from tallow.keras.settings import floatx
 from tallow.keras.structure import flatten
 from tallow.nn import Module, Parameter
 from tallow.tensor import Tensor
@@ -31,7 +32,7 @@ class Weighted(Module):
 
     name: str
     built: bool
-    _dtype: dtypes.dtype
+    _policy: DTypePolicy
     _trainable: bool
     _losses: list[Tensor]
 
@@ -52,7 +53,7 @@ class Weighted(Module):
             regularizer: a function of the weight that is added to the loss.
             constraint: a function of the weight whose result takes its place after each step of an optimizer.
         """
-        target = self._dtype if dtype is None else as_dtype(dtype)
+        target = self._policy.variable if dtype is None else as_dtype(dtype)
         shape = () if shape is None else tuple(shape)
         if None in shape:
             raise ShapeError(
@@ -178,12 +179,8 @@ class Weighted(Module):
 
 
 def as_dtype(spec: Any) -> dtypes.dtype:
-    if isinstance(spec, dict):  # a DTypePolicy of a file
-        spec = spec["config"]["name"]
     if spec is None:
         spec = floatx()
-    if isinstance(spec, str) and spec.startswith("mixed_"):
-        raise ArgumentError(f"dtype={spec!r}: mixed precision is not supported", mend="use 'float32'")
     return next((d for d in dtypes.ALL if d.name == spec), None) or dtypes.as_dtype(spec)
 
 

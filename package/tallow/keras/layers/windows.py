@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tallow.errors import ArgumentError
-from tallow.keras.config import image_data_format
+from tallow.keras.settings import image_data_format
 from tallow.keras.shapes import Shape
 from tallow.nn import functional as F
 from tallow.tensor import Tensor

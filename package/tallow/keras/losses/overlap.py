@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow.keras.config import epsilon
 from tallow.keras.losses.loss import LossFunctionWrapper, pair
+from tallow.keras.settings import epsilon
 from tallow.tensor import Tensor
 
 

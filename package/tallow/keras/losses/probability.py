@@ -9,9 +9,9 @@ from typing import Any
 
 import tallow as tl
 from tallow.errors import ArgumentError, DimensionError, ShapeError
-from tallow.keras.config import epsilon
 from tallow.keras.layers.masks import set_masks
 from tallow.keras.losses.loss import LossFunctionWrapper, as_floats, pair, shapes_differ
+from tallow.keras.settings import epsilon
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import log
 from typing import Any
 
-from tallow.keras.config import epsilon
 from tallow.keras.losses.loss import LossFunctionWrapper, pair
+from tallow.keras.settings import epsilon
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
 

@@ -58,8 +58,8 @@ class Graph:
         if isinstance(inputs, dict) and not isinstance(self.input_structure, dict):
             inputs = _picked(inputs, [tensor.name for tensor in self.inputs], name)
         elif isinstance(self.input_structure, dict) and isinstance(inputs, dict):
-            names = list(self.input_structure)
-            inputs = dict(zip(names, _picked(inputs, names, name), strict=True))
+            keys = list(self.input_structure)
+            inputs = dict(zip(keys, _picked(inputs, keys, name), strict=True))
         values = flatten(inputs)
         if len(values) != len(self.inputs):
             names = ", ".join(tensor.name for tensor in self.inputs)

@@ -88,12 +88,18 @@ class Model(Trainer, Layer):
         self._graph.check_shapes(self._graph.aligned(args[0] if args else kwargs["inputs"], self.name), self.name)
         return map_structure(lambda t: KerasTensor(t.shape, t.dtype), self._graph.output_structure)
 
+    def _convert(self, leaf: Any) -> Any:
+        """As a layer's, but in a model of tensors the inputs have dtypes of their own."""
+        if self._graph is None:
+            return super()._convert(leaf)
+        return tl.as_tensor(np.asarray(leaf)) if isinstance(leaf, np.ndarray | np.generic) else leaf
+
     # ------------------------------------------------------------------------------------------------------------ build
 
     def build(self, input_shape: Any) -> None:
         """Make all weights, for inputs of a shape that starts with the batch's size, or None."""
         if self._graph is None:
-            self._probe((map_shapes(lambda shape: KerasTensor(shape, self.dtype), input_shape),), {})
+            self._probe((map_shapes(lambda shape: KerasTensor(shape, self._dtype), input_shape),), {})
 
     def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if type(self).build is not Model.build:

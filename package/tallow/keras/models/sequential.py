@@ -68,7 +68,7 @@ class Sequential(Model):
             if isinstance(layer, Model) and layer._graph is not None:
                 self._set_input(InputLayer(batch_shape=layer.input_shape, dtype=layer.inputs[0].dtype))
             elif layer.declared_shape is not None:
-                self._set_input(InputLayer(batch_shape=layer.declared_shape, dtype=layer.dtype))
+                self._set_input(InputLayer(batch_shape=layer.declared_shape, dtype=layer.compute_dtype))
         self._chain.append(layer)
         if self._input is not None:
             self.__dict__["_last"] = layer(self._last)
@@ -122,7 +122,7 @@ class Sequential(Model):
         return {
             "name": self.name,
             "trainable": self.trainable,
-            "dtype": self.dtype,
+            "dtype": self.dtype_policy.name,
             "layers": [serialize_keras_object(layer) for layer in (*inputs, *self._chain)],
             "build_input_shape": None if self._input is None else list(self._input.shape),
         }

@@ -19,6 +19,7 @@ from tallow.keras.optimizers.algorithms import (
     Nadam,
     RMSprop,
 )
+from tallow.keras.optimizers.loss_scale import LossScaleOptimizer
 from tallow.keras.optimizers.optimizer import FromOptim, Optimizer
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Adamax",
     "FromOptim",
     "Lion",
+    "LossScaleOptimizer",
     "Nadam",
     "Optimizer",
     "RMSprop",
@@ -41,7 +43,7 @@ __all__ = [
 
 CLASSES = {
     spelling: cls
-    for cls in (SGD, Adadelta, Adagrad, Adam, AdamW, Adamax, Lion, Nadam, RMSprop, FromOptim)
+    for cls in (SGD, Adadelta, Adagrad, Adam, AdamW, Adamax, Lion, Nadam, RMSprop, FromOptim, LossScaleOptimizer)
     for spelling in (cls.__name__, cls.__name__.lower())
 }
 

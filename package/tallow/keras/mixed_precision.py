@@ -1,0 +1,19 @@
+"""`keras.mixed_precision`, as older programs use it."""
+
+from __future__ import annotations
+
+from tallow.keras.dtype_policies import DTypePolicy, dtype_policy, set_dtype_policy
+from tallow.keras.optimizers import LossScaleOptimizer
+
+Policy = DTypePolicy
+global_policy, set_global_policy = dtype_policy, set_dtype_policy
+
+__all__ = [
+    "DTypePolicy",
+    "LossScaleOptimizer",
+    "Policy",
+    "dtype_policy",
+    "global_policy",
+    "set_dtype_policy",
+    "set_global_policy",
+]

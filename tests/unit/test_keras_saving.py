@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,10 @@ from support.damage import at_most
 import tallow as tl
 from tallow import keras
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, TallowError
+from tallow.io import nested
+from tallow.io.safetensors import encode
 from tallow.keras import layers
+from tallow.keras.saving.hdf5 import WeightsFile
 
 MIB = 2**20
 
@@ -65,6 +70,7 @@ def double(x: Any) -> Any:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    pytest.importorskip("h5py", reason="h5py, which reads and writes Keras' files, is not installed")
     return tmp_path / "model.keras"
 
 
@@ -96,15 +102,16 @@ def test_without_compiling_there_is_no_optimizer(path: Path) -> None:
     assert keras.models.load_model(path).optimizer.iterations == 0
 
 
-def test_the_file_is_a_zip_of_json_and_safetensors(path: Path) -> None:
+def test_the_file_is_a_zip_of_json_and_hdf5(path: Path) -> None:
     model = functional()
     model.save(path)
     with zipfile.ZipFile(path) as archive:
-        assert archive.namelist() == ["metadata.json", "config.json", "model.weights.safetensors"]
+        assert archive.namelist() == ["metadata.json", "config.json", "model.weights.h5"]
         config = json.loads(archive.read("config.json"))
         assert config["config"]["layers"][0]["class_name"] == "InputLayer"
-        tensors = tl.load(archive.read("model.weights.safetensors"))
-    assert set(tensors) == set(model.state_dict()) == {"dense.kernel", "dense.bias", "dense_1.kernel", "dense_1.bias"}
+        weights = archive.read("model.weights.h5")
+    paths = WeightsFile(np.frombuffer(weights, np.uint8), "weights").paths()
+    assert sorted(paths) == [f"layers/{name}/vars/{i}" for name in ("dense", "dense_1") for i in range(2)]
     first = path.read_bytes()
     model.save(path)
     assert path.read_bytes() == first
@@ -197,7 +204,7 @@ def saved(path: Path) -> Path:
 
 @pytest.mark.parametrize(("entries", "message"), [
     ({"config__json": None}, "it has no config.json"),
-    ({"model.weights.safetensors": None}, "it has no model.weights"),
+    ({"model.weights.h5": None}, "it has no model.weights"),
     ({"metadata__json": b"[]"}, "not a JSON object"),
     ({"metadata__json": b'{"format": "tallow.keras", "version": 9}'}, "version 9"),
     ({"config__json": b"{"}, "not valid JSON"),
@@ -211,8 +218,7 @@ def saved(path: Path) -> Path:
     ({"config__json": b'{"class_name": "os.system", "config": "ls", "registered_name": null}'}, "not known"),
     ({"config__json": b'{"class_name": ["a"], "config": {}, "registered_name": null}'}, "not known"),
     ({"config__json": b'{"a":' * 300 + b"1" + b"}" * 300}, "levels deep"),
-    ({"model.weights.h5": b"\x89HDF"}, "is a file of Keras"),
-    ({"model.weights.safetensors": b"\0" * 8}, "JSON"),
+    ({"model.weights.h5": b"\x89HDF"}, "is no HDF5 file"),
     ({"../evil.txt": b"x"}, "reaches out of the archive"),
 ])  # fmt: skip
 def test_broken_files_are_refused(saved: Path, entries: dict[str, bytes | None], message: str) -> None:
@@ -221,11 +227,77 @@ def test_broken_files_are_refused(saved: Path, entries: dict[str, bytes | None],
 
 
 def test_weights_that_do_not_fit_the_description(saved: Path, tmp_path: Path) -> None:
-    other = keras.Sequential([keras.Input((4,)), layers.Dense(9, "relu"), layers.Dense(1)])
-    file = tmp_path / "other.safetensors"
-    tl.save(other.state_dict(), file)
-    with pytest.raises(CheckpointError, match=r"(?s)missing.*batch_normalization.*wrong shape.*dense.kernel"):
-        keras.models.load_model(rewritten(saved, **{"model.weights.safetensors": file.read_bytes()}))
+    other = keras.Sequential([keras.Input((4,)), layers.Dense(9, "relu"), layers.Dense(1), layers.Dense(1)])
+    file = tmp_path / "other.weights.h5"
+    other.save_weights(file)
+    with pytest.raises(CheckpointError) as caught:
+        keras.models.load_model(rewritten(saved, **{"model.weights.h5": file.read_bytes()}))
+    assert re.search(r"wrong shape  layers/dense/vars/0 \(.*kernel\): file \(4, 9\), model \(4, 8\)", str(caught.value))
+    assert "missing      layers/batch_normalization/vars/0" in str(caught.value)
+    assert "unexpected   layers/dense_2/vars/0" in str(caught.value)
+
+
+# What an HDF5 file can hold besides arrays of its own, in the place of a kernel.
+TRICKS: dict[str, Any] = {
+    "a link to another place": lambda h5py, group, path: group.__setitem__(
+        "0", h5py.SoftLink("/layers/dense_1/vars/0")
+    ),
+    "another file": lambda h5py, group, path: group.__setitem__("0", h5py.ExternalLink(path, "/layers/dense/vars/1")),
+    "is no array": lambda h5py, group, path: group.create_group("0"),
+    "which is no number": lambda h5py, group, path: group.create_dataset("0", data=["a", "b"]),
+    "would expand": lambda h5py, group, path: group.create_dataset("0", (1 << 20, 1 << 20), "f4", chunks=True),
+    "is kept in another file": lambda h5py, group, path: group.create_dataset(
+        "0", (4, 8), "f4", external=[(path, 0, 128)]
+    ),
+}
+
+
+@pytest.mark.parametrize("message", TRICKS)
+def test_weights_are_data_of_the_file_alone(saved: Path, message: str) -> None:
+    import h5py
+
+    with zipfile.ZipFile(saved) as archive:
+        buffer = io.BytesIO(archive.read("model.weights.h5"))
+    with h5py.File(buffer, "r+") as file:
+        group = file["layers/dense/vars"]
+        del group["0"]
+        TRICKS[message](h5py, group, str(saved.with_name("secret.bin")))
+    expected = "a link to another place" if message == "another file" else message
+    with at_most(4 * MIB), pytest.raises(CheckpointError, match=expected):
+        keras.models.load_model(rewritten(saved, **{"model.weights.h5": buffer.getvalue()}))
+
+
+def test_files_of_earlier_versions_are_read(path: Path) -> None:
+    model = sequential()
+    model.compile(keras.optimizers.Adam(0.1), "mse")
+    model.fit(X, Y, epochs=1, batch_size=8, verbose=0)
+    model.save(path)
+    state, tensors = nested.pack({"optimizer": model.optimizer.state_dict()})
+    metadata = {"format": "tallow.keras", "version": 1, "tallow_version": "0.1.0"}
+    earlier = rewritten(
+        path,
+        metadata__json=json.dumps(metadata).encode(),
+        **{
+            "model.weights.h5": None,
+            "model.weights.safetensors": b"".join(map(bytes, encode(model.state_dict()))),
+            "optimizer.safetensors": b"".join(map(bytes, encode(tensors, {"state": state}))),
+        },
+    )
+    loaded = keras.models.load_model(earlier)
+    np.testing.assert_array_equal(numbers(loaded(X)), numbers(model(X)))
+    losses = [m.fit(X, Y, batch_size=8, shuffle=False, verbose=0).history["loss"] for m in (model, loaded)]
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("make", [sequential, functional])
+def test_an_optimizer_of_tallow_is_kept_too(path: Path, make: Any) -> None:
+    model = make()
+    model.compile(tl.optim.RAdam(model.parameters(), 0.05), "mse")
+    model.fit(X, Y, batch_size=8, verbose=0)
+    model.save(path)
+    loaded = keras.models.load_model(path)
+    losses = [m.fit(X, Y, batch_size=8, shuffle=False, verbose=0).history["loss"] for m in (model, loaded)]
+    assert losses[0] == losses[1]
 
 
 def test_a_description_cannot_ask_for_more_memory_than_the_file_has(saved: Path) -> None:
@@ -245,8 +317,11 @@ def test_a_description_of_what_is_no_model_is_refused(saved: Path) -> None:
 # -------------------------------------------------------------------------------------------------------- weights alone
 
 
-def test_weights_alone(tmp_path: Path) -> None:
-    path = tmp_path / "model.weights.safetensors"
+@pytest.mark.parametrize("extension", ["safetensors", "h5"])
+def test_weights_alone(tmp_path: Path, extension: str) -> None:
+    if extension == "h5":
+        pytest.importorskip("h5py", reason="h5py is not installed")
+    path = tmp_path / f"model.weights.{extension}"
     model = sequential()
     model.save_weights(path)
     other = sequential()
@@ -271,7 +346,7 @@ def test_weights_that_do_not_fit_are_all_named(tmp_path: Path) -> None:
         keras.Sequential([layers.Dense(8)]).load_weights(path)
 
 
-@pytest.mark.parametrize("name", ["model.h5", "model.weights.h5", "model"])
+@pytest.mark.parametrize("name", ["model.h5", "model"])
 def test_other_formats_are_refused(tmp_path: Path, name: str) -> None:
     model = sequential()
     with pytest.raises(ArgumentError, match=r"model\.keras"):

@@ -6,7 +6,6 @@ place, and one which is compressed can be held to the size it declares. Nothing 
 
 from __future__ import annotations
 
-import io
 import struct
 import zipfile
 import zlib
@@ -17,6 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 from tallow.errors import ArgumentError, CheckpointError
+from tallow.io.byte_file import ByteFile
 from tallow.io.source import Bytes
 
 MAGIC = b"PK\x03\x04"
@@ -55,7 +55,7 @@ class ZipArchive:
         self._data = data
         self.name = name
         try:
-            with zipfile.ZipFile(_View(data)) as opened:
+            with zipfile.ZipFile(ByteFile(data)) as opened:
                 entries = opened.infolist()
         except _DAMAGE as error:
             raise CheckpointError(f"{name}: the zip archive is damaged: {error}", mend="fetch it again") from error
@@ -172,33 +172,3 @@ class ZipWriter:
         with self._zip.open(entry, "w", force_zip64=entry.file_size > zipfile.ZIP64_LIMIT) as destination:
             for part in content:
                 destination.write(part)
-
-
-class _View(io.RawIOBase):
-    """A file over an array, without the copy that BytesIO would make."""
-
-    def __init__(self, data: Bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._data)}[whence]
-        if base + offset < 0:
-            raise OSError("seek before the start")  # what zipfile expects of a short file
-        self._at = base + offset
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        end = len(self._data) if size < 0 else self._at + size
-        chunk = self._data[self._at : end].tobytes()
-        self._at += len(chunk)
-        return chunk

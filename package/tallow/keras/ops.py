@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.keras.functions import FUNCTIONS
-from tallow.keras.layers.operator import Operator
+from tallow.keras.layers.operator import applied
 from tallow.keras.symbolic import KerasTensor, is_symbolic
 from tallow.names import names_of
 
@@ -21,7 +21,7 @@ def _for_both(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if is_symbolic((args, kwargs)):
-            return Operator(name)(*args, **kwargs)
+            return applied(name, args, kwargs)
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name

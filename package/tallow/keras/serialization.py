@@ -20,6 +20,7 @@ import tallow as tl
 from tallow import dtypes
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.keras import activations
+from tallow.keras.operations import PACKAGE
 from tallow.tensor import Tensor
 
 HOMES = (  # the modules of tallow.keras whose classes files may name
@@ -90,6 +91,8 @@ def serialize_keras_object(obj: Any) -> Any:
         return {"class_name": kind, "config": {"value": array.tolist(), "dtype": str(array.dtype)}}
     if isinstance(obj, dtypes.dtype):
         return obj.name
+    if obj is Ellipsis:
+        return {"class_name": "__ellipsis__", "config": {}}
     if isinstance(obj, slice):
         return {"class_name": "__slice__", "config": {"start": obj.start, "stop": obj.stop, "step": obj.step}}
     if isinstance(obj, Mapping):
@@ -105,11 +108,21 @@ def serialize_keras_object(obj: Any) -> Any:
 
 def _object_config(obj: Any) -> dict[str, Any]:
     kind = type(obj)
+    entry = obj.file_entry() if hasattr(obj, "file_entry") else None
+    if entry is not None:
+        return entry
     config = {"module": None, "class_name": kind.__name__, "config": serialize_keras_object(obj.get_config())}
     if kind.__module__.startswith("tallow.keras."):
-        home = kind.__module__.split(".")[2]
-        return config | {"module": "keras" if home == "models" else f"keras.{home}", "registered_name": None}
+        return config | {"module": _module_in_keras(kind.__module__), "registered_name": None}
     return config | {"module": kind.__module__, "registered_name": get_registered_name(kind)}
+
+
+def _module_in_keras(module: str) -> str:
+    """Where Keras has what a module of tallow.keras defines."""
+    home = module.split(".")[2]
+    if home in ("models", "dtype_policies"):
+        return "keras"
+    return "keras.optimizers.schedules" if module.endswith(".schedules") else f"keras.{home}"
 
 
 def to_json(config: Any, **options: Any) -> str:
@@ -163,11 +176,16 @@ def deserialize_keras_object(
     if name in ("__numpy__", "__tensor__"):
         array = np.array(inner["value"], dtype=inner["dtype"])
         return array if name == "__numpy__" else tl.tensor(array)
+    if name == "__ellipsis__":
+        return ...
     if name == "__slice__":
         return slice(inner["start"], inner["stop"], inner["step"])
     if name == "function":
         return _find_function(inner, config.get("registered_name"))
-    found = find_class(name, config.get("registered_name"))
+    module = config.get("module")
+    if isinstance(module, str) and module.startswith(f"{PACKAGE}."):
+        return importlib.import_module("tallow.keras.layers.operator").Operator.from_file_entry(name, inner)
+    found = find_class(name, config.get("registered_name"), module)
     return found.from_config(_without_unused(found, inner))
 
 
@@ -194,13 +212,13 @@ def _find_function(name: Any, registered: Any) -> Callable[..., Any]:
     raise ArgumentError(f"the function {name!r} is not known", mend=f"pass custom_objects={{{name!r}: the_function}}")
 
 
-def find_class(name: Any, registered: Any = None) -> Any:
-    """The class that a file calls `name`: a custom one, or one of Keras' own."""
+def find_class(name: Any, registered: Any = None, module: Any = None) -> Any:
+    """The class that a file calls `name`: a custom one, or one of Keras' own; of two, that of the module."""
     for key in (registered, name):
         if isinstance(key, str) and key in _custom:
             return _custom[key]
     known: dict[str, Any] = {}
-    for home in HOMES:
+    for home in sorted(HOMES, key=lambda home: module != f"keras.{home}"):  # losses and metrics share names
         module = importlib.import_module(f"tallow.keras.{home}")
         found = getattr(module, name, None) if isinstance(name, str) and name in module.__all__ else None
         if isinstance(found, type) and hasattr(found, "from_config"):

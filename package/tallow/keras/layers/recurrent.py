@@ -108,6 +108,8 @@ class Recurrent(Affine):
         self.bias = self._add_bias()
         self.input_spec = InputSpec(ndim=3, axes={-1: width})
 
+    saved_under = "cell"  # in Keras' files, whose layer keeps the weights in a cell of its own
+
     def _add_bias(self) -> Any:
         return self.add_bias((self.gates * self.units,))
 

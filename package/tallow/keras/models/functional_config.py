@@ -24,11 +24,16 @@ def get_config(model: Any) -> dict[str, Any]:
                 mend="start it at a keras.Input",
             )
     calls = {layer: [node for node in layer.inbound_nodes if node in set(graph.nodes)] for layer in graph.layers}
-    places = {node: index for nodes in calls.values() for index, node in enumerate(nodes)}
+    places = {node: index for layer, nodes in calls.items() for index, node in enumerate(nodes)}
 
     def place(tensor: KerasTensor) -> list[Any]:
         history = tensor.history
         return [history.layer.name, places.get(history.node, 0), history.tensor_index]
+
+    def end(tensor: KerasTensor) -> list[Any]:
+        """As `place`, but Keras counts the calls of a model from 1 here."""
+        name, index, position = place(tensor)
+        return [name, index + getattr(tensor.history.layer, "calls_at_start", 0), position]
 
     def described(leaf: Any) -> Any:
         if not isinstance(leaf, KerasTensor):
@@ -50,8 +55,8 @@ def get_config(model: Any) -> dict[str, Any]:
             }
             for layer, nodes in calls.items()
         ],
-        "input_layers": map_structure(place, graph.input_structure),
-        "output_layers": map_structure(place, graph.output_structure),
+        "input_layers": map_structure(end, graph.input_structure),
+        "output_layers": map_structure(end, graph.output_structure),
     }
 
 
@@ -63,11 +68,14 @@ def from_config(kind: Any, config: dict[str, Any], custom_objects: Any = None) -
     layers: dict[str, Layer] = {}
     calls: dict[str, deque[dict[str, Any]]] = {}
     results: dict[str, list[list[KerasTensor]]] = {}  # of each layer's calls so far
+    first: dict[str, int] = {}  # from where the model's ends count them
     for entry in config["layers"]:
         name = entry["name"]
         layer = deserialize_keras_object({k: v for k, v in entry.items() if k != "inbound_nodes"}, custom_objects)
         layers[name], calls[name] = layer, deque(entry["inbound_nodes"])
         results[name] = [flatten(layer.output)] if isinstance(layer, InputLayer) else []
+        # Earlier files of tallow's call the class Model, and count from 0 everywhere.
+        first[name] = 0 if entry.get("class_name") == "Model" else getattr(layer, "calls_at_start", 0)
     while any(calls.values()):
         before = sum(map(len, calls.values()))
         for name, waiting in calls.items():
@@ -78,7 +86,8 @@ def from_config(kind: Any, config: dict[str, Any], custom_objects: Any = None) -
         if sum(map(len, calls.values())) == before:
             stuck = next(name for name, waiting in calls.items() if waiting)
             raise CheckpointError(f"the graph of {config.get('name')!r} is broken: what {stuck!r} takes is not there")
-    ends = [_ends(config[key], results) for key in ("input_layers", "output_layers")]
+    shown: dict[str, list[list[KerasTensor]]] = {name: [[]] * first[name] + found for name, found in results.items()}
+    ends = [_ends(config[key], shown) for key in ("input_layers", "output_layers")]
     model = kind(*ends, name=config.get("name"))
     if not config.get("trainable", True):
         model.trainable = False

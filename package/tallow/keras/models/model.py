@@ -128,6 +128,11 @@ class Model(Trainer, Layer):
     # ----------------------------------------------------------------------------------------------------------- layers
 
     @property
+    def calls_at_start(self) -> int:
+        """From where Keras' files count its calls: a model of tensors has been called once when it was made."""
+        return int(self._graph is not None)
+
+    @property
     def layers(self) -> list[Layer]:
         """Its layers, in the order of `get_weights`; inputs are layers as well in a model of tensors."""
         if self._graph is not None:
@@ -221,6 +226,13 @@ class Model(Trainer, Layer):
         if self._graph is not None and type(self).__init__ is Model.__init__:
             return functional_config.get_config(self)
         return super().get_config()
+
+    def file_entry(self) -> dict[str, Any] | None:
+        """A model of tensors goes by another name in Keras' files."""
+        if type(self) is not Model or self._graph is None:
+            return None
+        kind = {"module": "keras.src.models.functional", "class_name": "Functional", "registered_name": "Functional"}
+        return {**kind, "config": serialize_keras_object(self.get_config())}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:

@@ -27,6 +27,7 @@ class Sequential(Model):
         (None, 2)
     """
 
+    calls_at_start = 0
     _graph_attributes = ("inbound_nodes", "_graph", "_input", "_last")
 
     def __init__(self, layers: Sequence[Any] | None = None, trainable: bool = True, name: str | None = None) -> None:

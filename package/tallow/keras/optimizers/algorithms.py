@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, ClassVar, Unpack
 
 from tallow import optim
@@ -29,6 +30,9 @@ class SGD(Optimizer):
         self.momentum = momentum
         self.nesterov = nesterov
 
+    def kept_slots(self) -> tuple[tuple[str, ...], ...]:
+        return (("momentum_buffer",),) if self.momentum else ()
+
     def make(self, params: list[Tensor]) -> optim.Optimizer:
         nesterov = self.nesterov and self.momentum > 0  # Keras lets it be without momentum
         return updates.SGD(params, self.learning_rate, self.momentum, nesterov=nesterov)
@@ -54,6 +58,10 @@ class RMSprop(Optimizer):
         self.epsilon = epsilon
         self.centered = centered
 
+    def kept_slots(self) -> tuple[tuple[str, ...], ...]:
+        wanted = {"square_avg": True, "momentum_buffer": self.momentum > 0, "grad_avg": self.centered}
+        return tuple((name,) for name, is_kept in wanted.items() if is_kept)
+
     def make(self, params: list[Tensor]) -> optim.Optimizer:
         return updates.RMSprop(
             params, self.learning_rate, self.rho, self.epsilon, momentum=self.momentum, centered=self.centered
@@ -64,6 +72,7 @@ class Adagrad(Optimizer):
     """Steps divided by the root of the sum of all squared gradients; see `updates.Adagrad`."""
 
     ARGUMENTS = ("initial_accumulator_value", "epsilon")
+    SLOTS = (("sum",),)
 
     def __init__(
         self,
@@ -76,6 +85,9 @@ class Adagrad(Optimizer):
         self.initial_accumulator_value = initial_accumulator_value
         self.epsilon = epsilon
 
+    def first_value(self, slot: str) -> float:
+        return self.initial_accumulator_value
+
     def make(self, params: list[Tensor]) -> optim.Optimizer:
         start = self.initial_accumulator_value
         return updates.Adagrad(params, self.learning_rate, initial_accumulator_value=start, eps=self.epsilon)
@@ -85,6 +97,7 @@ class Adadelta(Optimizer):
     """Steps in the unit of the parameter; see `tallow.optim.Adadelta`."""
 
     ARGUMENTS = ("rho", "epsilon")
+    SLOTS = (("square_avg", "acc_delta"),)
 
     def __init__(
         self,
@@ -105,6 +118,7 @@ class _Moments(Optimizer):
     """Base of those that keep running averages of the gradient, fading with beta_1, and of its size, with beta_2."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("beta_1", "beta_2", "epsilon")
+    SLOTS: ClassVar[tuple[tuple[str, ...], ...]] = (("exp_avg", "exp_avg_sq"),)
 
     def __init__(
         self,
@@ -141,6 +155,9 @@ class Adam(_Moments):
         super().__init__(learning_rate, beta_1, beta_2, epsilon, **options)
         self.amsgrad = amsgrad
 
+    def kept_slots(self) -> tuple[tuple[str, ...], ...]:
+        return (*self.SLOTS, ("max_exp_avg_sq",)) if self.amsgrad else self.SLOTS
+
     def make(self, params: list[Tensor]) -> optim.Optimizer:
         return updates.Adam(params, self.learning_rate, self.betas, self.epsilon, amsgrad=self.amsgrad)
 
@@ -167,12 +184,20 @@ class AdamW(Adam):
 class Adamax(_Moments):
     """Adam with the largest gradient, fading, in place of the root mean square; see `updates.Adamax`."""
 
+    SLOTS = (("exp_avg", "exp_inf"),)
+
     def make(self, params: list[Tensor]) -> optim.Optimizer:
         return updates.Adamax(params, self.learning_rate, self.betas, self.epsilon)
 
 
 class Nadam(_Moments):
     """Adam with Nesterov's momentum: `tallow.optim.NAdam` with a momentum_decay of 1."""
+
+    NUMBERS = ("mu_product",)
+
+    def counted(self, steps: int) -> dict[str, float]:
+        factors = (self.beta_1 * (1 - 0.5 * 0.96**step) for step in range(1, min(steps, 10_000) + 1))  # 0 by then
+        return {"step": float(steps), "mu_product": prod(factors)}
 
     def make(self, params: list[Tensor]) -> optim.Optimizer:
         return optim.NAdam(params, self.learning_rate, self.betas, self.epsilon, momentum_decay=1.0)
@@ -182,6 +207,7 @@ class Lion(Optimizer):
     """Steps of one size, in the direction of the sign of a momentum; see `tallow.optim.Lion`."""
 
     ARGUMENTS = ("beta_1", "beta_2")
+    SLOTS = (("exp_avg",),)
 
     def __init__(
         self,
@@ -193,6 +219,9 @@ class Lion(Optimizer):
         super().__init__(learning_rate, **options)
         self.beta_1 = beta_1
         self.beta_2 = beta_2
+
+    def counted(self, steps: int) -> dict[str, float]:
+        return {}
 
     def make(self, params: list[Tensor]) -> optim.Optimizer:
         return optim.Lion(params, self.learning_rate, (self.beta_1, self.beta_2))

@@ -7,7 +7,7 @@ from typing import Any
 
 from tallow import dtypes, optim
 from tallow.devices import array_module
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras.optimizers.optimizer import LearningRate, Optimizer
 from tallow.tensor import Tensor, wrap
 
@@ -34,6 +34,8 @@ class LossScaleOptimizer(Optimizer):
     ) -> None:
         if given := [key for key, value in options.items() if key not in UNUSED or value != UNUSED[key]]:
             raise ArgumentError(f"LossScaleOptimizer: {given[0]}", mend="give it to the inner optimizer")
+        if not isinstance(inner_optimizer, Optimizer):
+            raise ArgumentTypeError(f"LossScaleOptimizer: {inner_optimizer!r:.100} is not an optimizer of keras")
         super().__init__(0.0, name=name)
         self.inner_optimizer = inner_optimizer
         self.inner_optimizer.loss_scale_factor = None  # or gradients would be scaled twice

@@ -18,6 +18,7 @@ from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, Gra
 from tallow.keras.lookup import find
 from tallow.keras.naming import snake_case
 from tallow.keras.optimizers import schedules
+from tallow.keras.serialization import serialize_keras_object
 from tallow.tensor import Tensor, wrap
 
 LearningRate = float | schedules.LearningRateSchedule | Callable[[], float]
@@ -58,6 +59,8 @@ class Optimizer:
     """
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ()  # what get_config() saves beside the options
+    SLOTS: ClassVar[tuple[tuple[str, ...], ...]] = ()  # see `kept_slots`
+    NUMBERS: ClassVar[tuple[str, ...]] = ()  # of `counted`, those that Keras' files have, behind the slots
 
     def __init__(
         self,
@@ -98,12 +101,13 @@ class Optimizer:
         self.ema_overwrite_frequency = ema_overwrite_frequency
         self.loss_scale_factor = loss_scale_factor
         self.gradient_accumulation_steps = gradient_accumulation_steps
+        # What follows is where training stands; files keep it, and it is made when training begins.
         self.inner: optim.Optimizer | None = None  # made when the parameters are known
-        self._calls = 0  # of step(), accumulating ones included
+        self.calls = 0  # of step(), accumulating ones included
         self._loaded: dict[str, Any] | None = None  # state that waits for the parameters
         self._undecayed: set[Tensor] = set()
-        self._averages: dict[Tensor, Array] = {}
-        self._gathered: dict[Tensor, Array] = {}
+        self.averages: dict[Tensor, Array] = {}
+        self.gathered: dict[Tensor, Array] = {}
         self._learning_rate: LearningRate = _checked_rate(learning_rate)
 
     # ------------------------------------------------------------------------------------------------ the parameters
@@ -147,14 +151,19 @@ class Optimizer:
     @property
     def iterations(self) -> int:
         """The number of steps taken."""
-        return self._calls // (self.gradient_accumulation_steps or 1)
+        return self.calls // (self.gradient_accumulation_steps or 1)
+
+    @property
+    def set_rate(self) -> LearningRate:
+        """The rate as it was set: a number, a schedule, or a function."""
+        return self._learning_rate
 
     @property
     def learning_rate(self) -> float:
         """The rate of the next step. It can be set, unless it follows a schedule."""
         rate = self._learning_rate
         if isinstance(rate, schedules.LearningRateSchedule):
-            return float(rate(self._calls))
+            return float(rate(self.calls))
         return float(rate()) if callable(rate) else rate
 
     @learning_rate.setter
@@ -216,7 +225,7 @@ class Optimizer:
             self._average()
         if ready is not None:
             _constrain(params)
-        self._calls += 1
+        self.calls += 1
 
     def _step(self, params: list[Tensor], grads: list[Array]) -> None:
         assert self.inner is not None
@@ -247,25 +256,25 @@ class Optimizer:
     def _gather(self, params: list[Tensor], grads: list[Array]) -> list[Array] | None:
         """Add up the gradients; their mean at every last of `gradient_accumulation_steps`, and None before."""
         for param, grad in zip(params, grads, strict=True):
-            self._gathered[param] = self._gathered[param] + grad if param in self._gathered else grad.copy()
+            self.gathered[param] = self.gathered[param] + grad if param in self.gathered else grad.copy()
         assert self.gradient_accumulation_steps is not None
-        if (self._calls + 1) % self.gradient_accumulation_steps:
+        if (self.calls + 1) % self.gradient_accumulation_steps:
             return None
-        mean = [self._gathered[param] / self.gradient_accumulation_steps for param in params]
-        self._gathered.clear()
+        mean = [self.gathered[param] / self.gradient_accumulation_steps for param in params]
+        self.gathered.clear()
         return mean
 
     def _average(self) -> None:
         for param in self._params():
             value = dtypes.widen(param.array)
-            average = self._averages.setdefault(param, value.copy())
+            average = self.averages.setdefault(param, value.copy())
             average *= self.ema_momentum
             average += (1 - self.ema_momentum) * value
         if self.ema_overwrite_frequency and (self.iterations + 1) % self.ema_overwrite_frequency == 0:
             self._take_averages()
 
     def _take_averages(self) -> None:
-        for param, average in self._averages.items():
+        for param, average in self.averages.items():
             _assign(param, average)
 
     def finalize_variable_values(self, var_list: Iterable[Tensor]) -> None:
@@ -278,14 +287,28 @@ class Optimizer:
 
     # --------------------------------------------------------------------------------------------------------- state
 
+    def kept_slots(self) -> tuple[tuple[str, ...], ...] | None:
+        """What `inner` keeps for each parameter, in the order of Keras' files: a group has an array of each name for
+        one parameter after the other. None for an optimizer that Keras does not have.
+        """
+        return self.SLOTS
+
+    def first_value(self, slot: str) -> float:
+        """What is in a slot before the first step."""
+        return 0.0
+
+    def counted(self, steps: int) -> dict[str, float]:
+        """The numbers that `inner` keeps for each parameter after so many steps."""
+        return {"step": float(steps)}
+
     def state_dict(self) -> dict[str, Any]:
         """Where training stands: the number of steps, the learning rate, the state of `inner`, the moving averages."""
         state = {} if self._loaded is None else dict(self._loaded)
         if self.inner is not None:
-            averages = [wrap(self._averages[param]) for param in self._params() if param in self._averages]
+            averages = [wrap(self.averages[param]) for param in self._params() if param in self.averages]
             state = {"inner": self.inner.state_dict(), "averages": averages}
         rate = self._learning_rate
-        return {"calls": self._calls, "learning_rate": None if callable(rate) else rate} | state
+        return {"calls": self.calls, "learning_rate": None if callable(rate) else rate} | state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from where `state_dict` was called; before `build`, the state waits for the parameters.
@@ -298,7 +321,7 @@ class Optimizer:
                 self._loaded = copy.deepcopy(state)
             else:
                 self._load(state)
-        self._calls = int(state_dict["calls"])
+        self.calls = int(state_dict["calls"])
         if state_dict["learning_rate"] is not None and not callable(self._learning_rate):
             self._learning_rate = float(state_dict["learning_rate"])
 
@@ -314,13 +337,13 @@ class Optimizer:
                 devices.move(average.array.copy(), param.device)
                 for param, average in zip(params, averages, strict=True)
             )
-            self._averages = dict(zip(params, arrays, strict=True))
+            self.averages = dict(zip(params, arrays, strict=True))
 
     def get_config(self) -> dict[str, Any]:
         """The arguments to make the same optimizer with."""
         rate: Any = self._learning_rate
         if isinstance(rate, schedules.LearningRateSchedule):
-            rate = schedules.serialize(rate)
+            rate = serialize_keras_object(rate)
         elif callable(rate):
             rate = self.learning_rate
         names = (*self.ARGUMENTS, *Options.__annotations__)
@@ -354,6 +377,9 @@ class FromOptim(Optimizer):
         """As in the base; but an optimizer that came with parameters keeps to those."""
         if not isinstance(self._source, optim.Optimizer):
             super().build(variables)
+
+    def kept_slots(self) -> None:
+        return None
 
     def get_config(self) -> dict[str, Any]:
         """The name in `tallow.optim`, and the options of the first group of parameters.

@@ -1,0 +1,59 @@
+"""Weights in the older `.h5` files of Keras, which name layers and weights in attributes.
+
+    / or /model_weights     attribute layer_names: the layers, in order
+    /dense                  attribute weight_names: its weights, those to learn first; datasets under these names
+
+Source:  keras/src/legacy/saving/legacy_h5_format.py of Keras 3.15
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.errors import CheckpointError
+from tallow.keras.saving.hdf5 import WeightsFile, assign
+from tallow.tensor import Tensor
+
+LAYERS, WEIGHTS, MODEL = "layer_names", "weight_names", "model_weights"
+
+
+def is_legacy(file: WeightsFile) -> bool:
+    return _root(file) is not None
+
+
+def _root(file: WeightsFile) -> str | None:
+    return next((path for path in ("", MODEL) if file.names_at(path, LAYERS) is not None), None)
+
+
+def load(model: Any, file: WeightsFile, skip_mismatch: bool = False) -> None:
+    """Take the weights of a file, by the order of the layers: all of them or, on an error, none.
+
+    Args:    skip_mismatch: leave weights of another shape as they are.
+    Raises:  CheckpointError with everything that does not fit
+    """
+    root = _root(file) or ""
+    saved = {name: file.names_at(_join(root, name), WEIGHTS) or [] for name in file.names_at(root, LAYERS) or []}
+    groups = [(name, names) for name, names in saved.items() if names]
+    layers = [layer for layer in model.layers if layer.weights]
+    if len(groups) != len(layers):
+        raise CheckpointError(f"{file.name} has {len(groups)} layers with weights, {model.name} has {len(layers)}")
+    problems: list[str] = []
+    pairs: list[tuple[Tensor, Any]] = []
+    for layer, (group, names) in zip(layers, groups, strict=True):
+        weights = [*layer.trainable_weights, *layer.non_trainable_weights]
+        if len(names) != len(weights):
+            problems.append(f"  {group}: {len(names)} weights in the file, {layer.name} has {len(weights)}")
+            continue
+        for weight, name in zip(weights, names, strict=True):
+            dataset = file.dataset_at(_join(root, f"{group}/{name}"))
+            if tuple(dataset.shape) == tuple(weight.shape):
+                pairs.append((weight, dataset))
+            else:
+                problems.append(f"  wrong shape  {name}: file {tuple(dataset.shape)}, model {tuple(weight.shape)}")
+    if problems and not skip_mismatch:
+        raise CheckpointError("\n".join([f"{file.name} does not fit {model.name}", *problems]))
+    assign([(weight, file.read(dataset)) for weight, dataset in pairs])
+
+
+def _join(root: str, name: str) -> str:
+    return f"{root}/{name}" if root else name

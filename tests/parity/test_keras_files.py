@@ -125,6 +125,10 @@ OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ("Adamax", {"clipnorm": 0.5}),
     ("Lion", {}),
     ("Nadam", {"learning_rate": 0.01}),
+    ("Ftrl", {"learning_rate": 0.1}),
+    ("Lamb", {"learning_rate": 0.01}),
+    ("Adafactor", {"learning_rate": 0.1}),
+    ("Muon", {"learning_rate": 0.01}),
 ]
 
 

@@ -20,21 +20,27 @@ from tallow.keras.optimizers.algorithms import (
     RMSprop,
 )
 from tallow.keras.optimizers.loss_scale import LossScaleOptimizer
+from tallow.keras.optimizers.more import Adafactor, Ftrl, Lamb, Muon, ScheduleFreeAdamW
 from tallow.keras.optimizers.optimizer import FromOptim, Optimizer
 
 __all__ = [
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
     "Adamax",
     "FromOptim",
+    "Ftrl",
+    "Lamb",
     "Lion",
     "LossScaleOptimizer",
+    "Muon",
     "Nadam",
     "Optimizer",
     "RMSprop",
+    "ScheduleFreeAdamW",
     "deserialize",
     "get",
     "schedules",
@@ -43,7 +49,24 @@ __all__ = [
 
 CLASSES = {
     spelling: cls
-    for cls in (SGD, Adadelta, Adagrad, Adam, AdamW, Adamax, Lion, Nadam, RMSprop, FromOptim, LossScaleOptimizer)
+    for cls in (
+        SGD,
+        Adadelta,
+        Adafactor,
+        Adagrad,
+        Adam,
+        AdamW,
+        Adamax,
+        Lion,
+        Nadam,
+        RMSprop,
+        Ftrl,
+        Lamb,
+        Muon,
+        ScheduleFreeAdamW,
+        FromOptim,
+        LossScaleOptimizer,
+    )
     for spelling in (cls.__name__, cls.__name__.lower())
 }
 

@@ -9,6 +9,7 @@ from tallow import dtypes, optim
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras.optimizers.optimizer import LearningRate, Optimizer
+from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
 from tallow.tensor import Tensor, wrap
 
 OPTIONS = ("inner_optimizer", "initial_scale", "dynamic_growth_steps", "name")
@@ -106,11 +107,15 @@ class LossScaleOptimizer(Optimizer):
         self.dynamic_scale, self.step_counter = float(state_dict["scale"]), int(state_dict["counter"])
 
     def get_config(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in OPTIONS}
+        config = {name: getattr(self, name) for name in OPTIONS}
+        return config | {"inner_optimizer": serialize_keras_object(self.inner_optimizer)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Optimizer:
-        return cls(**config)
+        inner = config["inner_optimizer"]
+        if isinstance(inner, dict):
+            inner = deserialize_keras_object(inner, custom_objects)
+        return cls(**(config | {"inner_optimizer": inner}))
 
 
 # Options of the inner optimizer that older files have here as well, unused.

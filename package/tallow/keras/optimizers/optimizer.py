@@ -233,10 +233,15 @@ class Optimizer:
         for param, grad in zip(params, grads, strict=True):
             if grad is not param.grad.array:  # type: ignore[union-attr]
                 param.grad = wrap(dtypes.cast(grad, param.dtype))
-            if self.weight_decay and param not in self._undecayed:
-                _assign(param, dtypes.widen(param.array) * (1 - rate * self.weight_decay))
+            decay = self.decay_of(param)
+            if decay and param not in self._undecayed:
+                _assign(param, dtypes.widen(param.array) * (1 - rate * decay))
         self._set_rate(rate)
         self.inner.step()
+
+    def decay_of(self, param: Tensor) -> float | None:
+        """The weight decay of a parameter."""
+        return self.weight_decay
 
     def _set_rate(self, rate: float) -> None:
         assert self.inner is not None
@@ -292,6 +297,10 @@ class Optimizer:
         one parameter after the other. None for an optimizer that Keras does not have.
         """
         return self.SLOTS
+
+    def slot_shape(self, slot: str, weight: Tensor) -> tuple[int, ...] | None:
+        """The shape of what is in a slot for a parameter; None if it has none there."""
+        return tuple(weight.shape)
 
     def first_value(self, slot: str) -> float:
         """What is in a slot before the first step."""

@@ -53,22 +53,23 @@ def _arrays(optimizer: Any, weights: Sequence[Tensor]) -> Iterator[Any]:
     if not callable(optimizer.set_rate):
         yield np.float32(optimizer.set_rate)
     if optimizer.use_ema:
-        yield from (_kept(optimizer.averages.get(weight), weight) for weight in weights)
+        yield from (_kept(optimizer.averages.get(weight), weight.shape) for weight in weights)
     if optimizer.gradient_accumulation_steps:
-        yield from (_kept(optimizer.gathered.get(weight), weight) for weight in weights)
+        yield from (_kept(optimizer.gathered.get(weight), weight.shape) for weight in weights)
     for group in optimizer.kept_slots() or ():
         for weight in weights:
             state = optimizer.inner.state.get(weight, {}) if optimizer.inner is not None else {}
             for slot in group:
-                found = state.get(slot)
-                yield _kept(None if found is None else found.array, weight, optimizer.first_value(slot))
+                found, shape = state.get(slot), optimizer.slot_shape(slot, weight)
+                if shape is not None:
+                    yield _kept(None if found is None else found.array, shape, optimizer.first_value(slot))
     counted = optimizer.counted(optimizer.iterations)
     yield from (np.float32(counted[name]) for name in optimizer.NUMBERS)
 
 
-def _kept(array: Array | None, weight: Tensor, first: float = 0.0) -> Array:
+def _kept(array: Array | None, shape: Sequence[int], first: float = 0.0) -> Array:
     if array is None:
-        return np.full(tuple(weight.shape), first, np.float32)
+        return np.full(tuple(shape), first, np.float32)
     return dtypes.widen(devices.move(array, devices.device("cpu")))
 
 
@@ -114,7 +115,7 @@ def _restore(optimizer: Any, weights: Sequence[Tensor], given: Iterator[Tensor])
     states: dict[Tensor, dict[str, Any]] = {weight: {} for weight in weights}
     for group in optimizer.kept_slots() or ():
         for weight in weights:
-            for slot in group:
+            for slot in (slot for slot in group if optimizer.slot_shape(slot, weight) is not None):
                 states[weight][slot] = wrap(dtypes.cast(_moved(next(given), weight), weight.dtype))
     if optimizer.iterations and optimizer.kept_slots():
         counted = optimizer.counted(optimizer.iterations) | {name: next(given).item() for name in optimizer.NUMBERS}

@@ -28,6 +28,9 @@ BITS = rng.integers(0, 2, (8, 5)).astype("float32")
 CHANCES = rng.random((8, 5)).astype("float32")
 TEXTS = rng.integers(0, 5, (8, 3)), rng.dirichlet(np.ones(5), (8, 3)).astype("float32")
 
+CIRCLES: list[dict[str, Any]] = [{}, {"gamma": 4.0, "margin": 0.2, "remove_diagonal": False}]
+UNIT = NUMBERS[1] / np.linalg.norm(NUMBERS[1], axis=-1, keepdims=True)
+
 CASES: list[tuple[str, dict[str, Any], Any, Any]] = [
     ("MeanSquaredError", {}, *NUMBERS),
     ("MeanSquaredError", {}, NUMBERS[0][:, 0], NUMBERS[1][:, :1]),
@@ -71,6 +74,11 @@ CASES: list[tuple[str, dict[str, Any], Any, Any]] = [
     ("CategoricalHinge", {}, ONE_HOT, LOGITS),
 ]
 WHOLE = ("Dice", "Tversky")  # one number for a batch
+CASES += [("Circle", options, np.arange(8) % 3, UNIT) for options in CIRCLES]
+SPELLED = np.array([[1, 2, 0], [3, 3, 0], [4, 1, 2], [1, 0, 0]] * 2)
+CASES += [("CTC", {}, SPELLED, rng.normal(size=(8, 7, 5)).astype("float32"))]
+CASES += [("CategoricalGeneralizedCrossEntropy", {"q": q}, LABELS, PROBABILITIES) for q in (0.3, 0.5)]
+
 OF_SAMPLES = [case for case in CASES if case[1].get("axis") != 0 and case[0] not in WHOLE]
 IDS = [f"{name}-{i}" for i, (name, *_) in enumerate(CASES)]
 
@@ -98,7 +106,7 @@ def test_weights_and_reductions_are_keras(
     name: str, options: dict[str, Any], y_true: Any, y_pred: Any, reduction: str | None
 ) -> None:
     weight = np.linspace(0, 2, 8, dtype="float32")
-    weight = weight[:, None] * np.ones(3, "float32") if np.ndim(y_pred) == 3 else weight
+    weight = weight[:, None] * np.ones(3, "float32") if np.ndim(y_pred) == 3 and name != "CTC" else weight
     for ours, theirs in both(name, options | {"reduction": reduction}, y_true, y_pred, weight):
         np.testing.assert_allclose(ours, theirs, rtol=RTOL, atol=1e-6)
 

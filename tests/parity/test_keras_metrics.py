@@ -58,6 +58,12 @@ CASES: list[tuple[str, dict[str, Any], Any, Any]] = [
     ("Hinge", {}, SEVERAL_BITS, LOGITS[:, :3]),
     ("SquaredHinge", {}, SEVERAL_BITS, LOGITS[:, :3]),
     ("CategoricalHinge", {}, ONE_HOT, LOGITS),
+    ("PearsonCorrelation", {}, *NUMBERS),
+    ("ConcordanceCorrelation", {}, *CLOSE),
+    ("SensitivityAtSpecificity", {"specificity": 0.6}, BITS[:, None], BELIEFS),
+    ("SpecificityAtSensitivity", {"sensitivity": 0.7, "num_thresholds": 9}, SEVERAL_BITS, SEVERAL_BELIEFS),
+    ("PrecisionAtRecall", {"recall": 0.5}, BITS[:, None], BELIEFS),
+    ("RecallAtPrecision", {"precision": 0.8, "num_thresholds": 1}, BITS[:, None], BELIEFS),
     ("Precision", {}, BITS, BELIEFS),
     ("Precision", {"thresholds": [0.9, 0.2, 0.55]}, SEVERAL_BITS, SEVERAL_BELIEFS),
     ("Precision", {"top_k": 2}, ONE_HOT, CHANCES),
@@ -123,9 +129,46 @@ def test_mean_and_sum_are_keras(name: str) -> None:
         assert float(ours.result()) == pytest.approx(float(theirs.result()), rel=TOLERANCE)
 
 
+OVERLAPS: list[tuple[str, dict[str, Any], Any, Any]] = [
+    ("IoU", {"num_classes": 6, "target_class_ids": [0, 2, 5]}, LABELS, CHANCES.argmax(1)),
+    ("IoU", {"num_classes": 4, "target_class_ids": [3], "ignore_class": 1}, LABELS, CHANCES.argmax(1)),
+    ("BinaryIoU", {}, BITS, BELIEFS[:, 0]),
+    ("BinaryIoU", {"target_class_ids": [1], "threshold": 0.3}, SEVERAL_BITS, SEVERAL_BELIEFS),
+    ("MeanIoU", {"num_classes": 6, "sparse_y_pred": False}, LABELS, CHANCES),
+    ("MeanIoU", {"num_classes": 9}, SEQUENCES[0], SEQUENCES[1].argmax(-1)),
+    ("OneHotIoU", {"num_classes": 6, "target_class_ids": [1, 2]}, ONE_HOT, CHANCES),
+    ("OneHotMeanIoU", {"num_classes": 6, "sparse_y_pred": True}, ONE_HOT, CHANCES.argmax(1)),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "y_true", "y_pred"), OVERLAPS)
+def test_overlaps_are_keras(name: str, options: dict[str, Any], y_true: Any, y_pred: Any) -> None:
+    ours, theirs = getattr(metrics, name)(**options), getattr(keras.metrics, name)(**options)
+    assert float(ours.result()) == float(theirs.result())  # before the first batch
+    for weight in (None, rng.integers(0, 4, y_true.shape if y_pred.ndim == y_true.ndim == 2 else len(y_true))):
+        weight = None if name.startswith("OneHot") or (weight is not None and weight.ndim != y_true.ndim) else weight
+        for metric in (ours, theirs):
+            metric.update_state(y_true, y_pred, sample_weight=weight)
+        assert float(ours.result()) == pytest.approx(float(theirs.result()), rel=TOLERANCE)
+    assert {key: ours.get_config()[key] for key in options} == options
+
+
+# What has no default.
+NEEDED: dict[str, dict[str, Any]] = {
+    "IoU": {"num_classes": 3, "target_class_ids": [0, 2]},
+    "MeanIoU": {"num_classes": 3},
+    "OneHotIoU": {"num_classes": 3, "target_class_ids": [0, 2]},
+    "OneHotMeanIoU": {"num_classes": 3},
+    "PrecisionAtRecall": {"recall": 0.5},
+    "RecallAtPrecision": {"precision": 0.5},
+    "SensitivityAtSpecificity": {"specificity": 0.5},
+    "SpecificityAtSensitivity": {"sensitivity": 0.5},
+}
+
+
 @pytest.mark.parametrize("name", sorted(metrics.CLASSES))
 def test_a_name_a_direction_and_a_configuration_are_keras(name: str) -> None:
-    ours, theirs = getattr(metrics, name)(), getattr(keras.metrics, name)()
+    ours, theirs = (getattr(library, name)(**NEEDED.get(name, {})) for library in (metrics, keras.metrics))
     assert ours.direction == getattr(theirs, "_direction", None)
     assert ours.name.rstrip("_0123456789") == theirs.name.rstrip("_0123456789")
     mine, reference = ours.get_config(), theirs.get_config()

@@ -7,6 +7,8 @@ from typing import Any
 
 from tallow.errors import ArgumentTypeError
 from tallow.keras.lookup import find
+from tallow.keras.losses.alignment import CTC, ctc
+from tallow.keras.losses.embedding import Circle, circle
 from tallow.keras.losses.hinge import (
     CategoricalHinge,
     Hinge,
@@ -22,6 +24,7 @@ from tallow.keras.losses.probability import (
     BinaryFocalCrossentropy,
     CategoricalCrossentropy,
     CategoricalFocalCrossentropy,
+    CategoricalGeneralizedCrossEntropy,
     KLDivergence,
     Poisson,
     SparseCategoricalCrossentropy,
@@ -29,6 +32,7 @@ from tallow.keras.losses.probability import (
     binary_focal_crossentropy,
     categorical_crossentropy,
     categorical_focal_crossentropy,
+    categorical_generalized_cross_entropy,
     kl_divergence,
     poisson,
     sparse_categorical_crossentropy,
@@ -51,11 +55,14 @@ from tallow.keras.losses.regression import (
 )
 
 __all__ = [
+    "CTC",
     "BinaryCrossentropy",
     "BinaryFocalCrossentropy",
     "CategoricalCrossentropy",
     "CategoricalFocalCrossentropy",
+    "CategoricalGeneralizedCrossEntropy",
     "CategoricalHinge",
+    "Circle",
     "CosineSimilarity",
     "Dice",
     "Hinge",
@@ -76,8 +83,11 @@ __all__ = [
     "binary_focal_crossentropy",
     "categorical_crossentropy",
     "categorical_focal_crossentropy",
+    "categorical_generalized_cross_entropy",
     "categorical_hinge",
+    "circle",
     "cosine_similarity",
+    "ctc",
     "deserialize",
     "dice",
     "get",
@@ -100,9 +110,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
         binary_crossentropy, binary_focal_crossentropy, categorical_crossentropy, categorical_focal_crossentropy,
-        categorical_hinge, cosine_similarity, dice, hinge, huber, kl_divergence, log_cosh, mean_absolute_error,
-        mean_absolute_percentage_error, mean_squared_error, mean_squared_logarithmic_error, poisson,
-        sparse_categorical_crossentropy, squared_hinge, tversky,
+        categorical_hinge, circle, cosine_similarity, ctc, dice, hinge, huber, kl_divergence, log_cosh,
+        mean_absolute_error, mean_absolute_percentage_error, mean_squared_error, mean_squared_logarithmic_error,
+        poisson, sparse_categorical_crossentropy, squared_hinge, tversky,
     )
 } | {
     "bce": binary_crossentropy,
@@ -116,7 +126,8 @@ CLASSES: dict[str, type[Loss]] = {
     cls.__name__: cls
     for cls in (
         BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy, CategoricalFocalCrossentropy,
-        CategoricalHinge, CosineSimilarity, Dice, Hinge, Huber, KLDivergence, LogCosh, MeanAbsoluteError,
+        CTC, CategoricalGeneralizedCrossEntropy, CategoricalHinge, Circle, CosineSimilarity, Dice, Hinge,
+        Huber, KLDivergence, LogCosh, MeanAbsoluteError,
         MeanAbsolutePercentageError, MeanSquaredError, MeanSquaredLogarithmicError, Poisson,
         SparseCategoricalCrossentropy, SquaredHinge, Tversky,
     )

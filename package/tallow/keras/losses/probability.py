@@ -269,3 +269,29 @@ class KLDivergence(LossFunctionWrapper):
 class Poisson(LossFunctionWrapper):
     def __init__(self, reduction: str | None = "sum_over_batch_size", name: str = "poisson", dtype: Any = None) -> None:
         super().__init__(poisson, reduction, name, dtype)
+
+
+def categorical_generalized_cross_entropy(y_true: Any, y_pred: Any, q: float) -> Tensor:
+    """(1 - p^q) / q, with p the probability of the label; between the mean absolute error and cross-entropy.
+
+    Shapes:  y_true (B), y_pred (B, C) -> (B)
+    Source:  Zhang and Sabuncu 2018, arXiv:1805.07836, eq. 6
+    """
+    y_true, y_pred = as_floats(y_true, y_pred)
+    p = y_pred.gather(-1, y_true.long().unsqueeze(-1)).squeeze(-1)
+    return (1 - p**q) / q
+
+
+class CategoricalGeneralizedCrossEntropy(LossFunctionWrapper):
+    """Raises:  ArgumentError unless q is between 0 and 1."""
+
+    def __init__(
+        self,
+        q: float = 0.5,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "categorical_generalized_cross_entropy",
+        dtype: Any = None,
+    ) -> None:
+        if not 0 < q < 1:
+            raise ArgumentError(f"CategoricalGeneralizedCrossEntropy: q must be between 0 and 1, got {q}")
+        super().__init__(categorical_generalized_cross_entropy, reduction, name, dtype, q=q)

@@ -10,6 +10,7 @@ from tallow.keras.losses import (
     binary_crossentropy,
     binary_focal_crossentropy,
     categorical_crossentropy,
+    categorical_focal_crossentropy,
     categorical_hinge,
     hinge,
     huber,
@@ -45,8 +46,15 @@ from tallow.keras.metrics.confusion import (
     TrueNegatives,
     TruePositives,
 )
+from tallow.keras.metrics.correlation import (
+    ConcordanceCorrelation,
+    PearsonCorrelation,
+    concordance_correlation,
+    pearson_correlation,
+)
 from tallow.keras.metrics.f_score import F1Score, FBetaScore
 from tallow.keras.metrics.metric import Metric
+from tallow.keras.metrics.overlap import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
 from tallow.keras.metrics.probability import (
     BinaryCrossentropy,
     CategoricalCrossentropy,
@@ -69,6 +77,12 @@ from tallow.keras.metrics.regression import (
     RootMeanSquaredError,
     cosine_similarity,
 )
+from tallow.keras.metrics.trade_off import (
+    PrecisionAtRecall,
+    RecallAtPrecision,
+    SensitivityAtSpecificity,
+    SpecificityAtSensitivity,
+)
 from tallow.keras.naming import snake_case
 
 CLASSES: dict[str, type[Metric]] = {
@@ -79,7 +93,9 @@ CLASSES: dict[str, type[Metric]] = {
         LogCoshError, Mean, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError,
         MeanSquaredLogarithmicError, Poisson, Precision, R2Score, Recall, RootMeanSquaredError,
         SparseCategoricalAccuracy, SparseCategoricalCrossentropy, SparseTopKCategoricalAccuracy, SquaredHinge, Sum,
-        TopKCategoricalAccuracy, TrueNegatives, TruePositives,
+        TopKCategoricalAccuracy, TrueNegatives, TruePositives, BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU,
+        ConcordanceCorrelation, PearsonCorrelation, PrecisionAtRecall, RecallAtPrecision, SensitivityAtSpecificity,
+        SpecificityAtSensitivity,
     )
 }  # fmt: skip
 NAMES: dict[str, type[Metric]] = {
@@ -98,32 +114,43 @@ __all__ = [
     "Accuracy",
     "BinaryAccuracy",
     "BinaryCrossentropy",
+    "BinaryIoU",
     "CategoricalAccuracy",
     "CategoricalCrossentropy",
     "CategoricalHinge",
+    "ConcordanceCorrelation",
     "CosineSimilarity",
     "F1Score",
     "FBetaScore",
     "FalseNegatives",
     "FalsePositives",
     "Hinge",
+    "IoU",
     "KLDivergence",
     "LogCoshError",
     "Mean",
     "MeanAbsoluteError",
     "MeanAbsolutePercentageError",
+    "MeanIoU",
     "MeanMetricWrapper",
     "MeanSquaredError",
     "MeanSquaredLogarithmicError",
     "Metric",
+    "OneHotIoU",
+    "OneHotMeanIoU",
+    "PearsonCorrelation",
     "Poisson",
     "Precision",
+    "PrecisionAtRecall",
     "R2Score",
     "Recall",
+    "RecallAtPrecision",
     "RootMeanSquaredError",
+    "SensitivityAtSpecificity",
     "SparseCategoricalAccuracy",
     "SparseCategoricalCrossentropy",
     "SparseTopKCategoricalAccuracy",
+    "SpecificityAtSensitivity",
     "SquaredHinge",
     "Sum",
     "TopKCategoricalAccuracy",
@@ -134,7 +161,9 @@ __all__ = [
     "binary_focal_crossentropy",
     "categorical_accuracy",
     "categorical_crossentropy",
+    "categorical_focal_crossentropy",
     "categorical_hinge",
+    "concordance_correlation",
     "cosine_similarity",
     "deserialize",
     "get",
@@ -146,6 +175,7 @@ __all__ = [
     "mean_absolute_percentage_error",
     "mean_squared_error",
     "mean_squared_logarithmic_error",
+    "pearson_correlation",
     "poisson",
     "serialize",
     "sparse_categorical_accuracy",

@@ -238,3 +238,50 @@ def test_padding_does_not_count() -> None:
     weights = np.linspace(0.5, 1.5, 40).astype("float32")[:, None] * np.ones((40, 7), "float32")
     # One batch: on PyTorch, Keras writes the mask into the weights, so that batches weigh differently in metrics.
     assert_same_training(mine, theirs, options, words, tags, sample_weight=weights, batch_size=40)
+
+
+@pytest.mark.parametrize("swap_on_epoch", [False, True])
+def test_averages_are_measured_as_in_keras(swap_on_epoch: bool) -> None:
+    def line(library: Any) -> Any:
+        return library.Sequential([library.Input((3,)), library.layers.Dense(2, "tanh"), library.layers.Dense(1)])
+
+    mine, theirs = pair_of(line)
+    draw = np.random.default_rng(5)
+    x, y = draw.normal(size=(32, 3)).astype("float32"), draw.normal(size=(32, 1)).astype("float32")
+    for model, library in ((mine, ours), (theirs, keras)):
+        model.compile(library.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.8), "mse")
+        swapping = library.callbacks.SwapEMAWeights(swap_on_epoch)
+        options = {"epochs": 3, "batch_size": 8, "shuffle": False, "validation_data": (x, y), "verbose": 0}
+        model.fit(x, y, callbacks=[swapping], **options)
+    for name in ("loss", "val_loss"):
+        np.testing.assert_allclose(mine.history.history[name], theirs.history.history[name], rtol=1e-5)
+    for weight, reference in zip(mine.get_weights(), theirs.get_weights(), strict=True):
+        np.testing.assert_allclose(weight, reference, rtol=1e-5, atol=1e-6)
+
+
+def test_batches_by_number_are_keras() -> None:
+    def line(library: Any) -> Any:
+        return library.Sequential([library.Input((3,)), library.layers.Dense(1)])
+
+    mine, theirs = pair_of(line)
+    for model, library in ((mine, ours), (theirs, keras)):
+
+        class Batches(library.utils.PyDataset):  # type: ignore[misc, name-defined]
+            def __len__(self) -> int:
+                return 5
+
+            def __getitem__(self, index: int) -> Any:
+                x = np.random.default_rng(index).normal(size=(4, 3)).astype("float32")
+                return x, x[:, :1]
+
+        model.compile("sgd", "mse")
+        model.fit(Batches(), epochs=2, shuffle=False, verbose=0)
+    np.testing.assert_allclose(mine.history.history["loss"], theirs.history.history["loss"], rtol=1e-5)
+
+
+def test_orthogonal_regularizer_is_keras() -> None:
+    kernel = np.random.default_rng(6).normal(size=(4, 5)).astype("float32")
+    for mode in ("rows", "columns"):
+        expected = keras.regularizers.OrthogonalRegularizer(0.3, mode)(keras.ops.convert_to_tensor(kernel))
+        found = ours.regularizers.OrthogonalRegularizer(0.3, mode)(ours.ops.convert_to_tensor(kernel))
+        assert float(found) == pytest.approx(float(expected), rel=1e-5)

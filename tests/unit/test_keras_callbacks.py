@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 import warnings
 from pathlib import Path
 from typing import Any
@@ -193,7 +195,12 @@ def test_terminate_on_nan(capsys: pytest.CaptureFixture[str]) -> None:
 # ------------------------------------------------------------------------------------------------------------- files
 
 
+def needs_h5py() -> None:
+    pytest.importorskip("h5py", reason="h5py, which writes Keras' files, is not installed")
+
+
 def test_model_checkpoint_names_its_files(tmp_path: Path) -> None:
+    needs_h5py()
     saving = callbacks.ModelCheckpoint(tmp_path / "made" / "{epoch:02d}-{val_loss:.2f}.keras")
     made = model()
     fit(made, Scripted(0.5, 0.25), saving, epochs=2)
@@ -220,6 +227,7 @@ def test_model_checkpoint_keeps_the_best(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_model_checkpoint_after_so_many_batches(tmp_path: Path) -> None:
+    needs_h5py()
     saving = callbacks.ModelCheckpoint(tmp_path / "{epoch}-{batch}.keras", save_freq=3)
     fit(model(), saving, epochs=2, batch_size=16)  # four batches an epoch
     assert sorted(file.name for file in tmp_path.iterdir()) == ["1-3.keras", "2-2.keras"]
@@ -227,8 +235,53 @@ def test_model_checkpoint_after_so_many_batches(tmp_path: Path) -> None:
         callbacks.ModelCheckpoint(tmp_path / "x.keras", save_freq="batch")
     with pytest.raises(ArgumentError, match=r"let it end in \.keras"):
         callbacks.ModelCheckpoint(tmp_path / "x")
-    with pytest.raises(ArgumentError, match=r"let it end in \.weights\.safetensors"):
-        callbacks.ModelCheckpoint(tmp_path / "x.weights.h5", save_weights_only=True)
+    with pytest.raises(ArgumentError, match=r"let it end in \.weights\.h5"):
+        callbacks.ModelCheckpoint(tmp_path / "x.keras", save_weights_only=True)
+
+
+class Recorder:
+    """Stands in for tensorboardX.SummaryWriter."""
+
+    written: dict[str, dict[str, list[Any]]]
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder).name
+        self.written.setdefault(self.folder, {})
+
+    def add_scalar(self, tag: str, value: Any, step: int) -> None:
+        self.written[self.folder].setdefault(tag, []).append((step, float(value)))
+
+    def add_histogram(self, tag: str, values: Any, step: int) -> None:
+        self.written[self.folder].setdefault(tag, []).append((step, values.shape))
+
+    def add_text(self, tag: str, text: str, step: int) -> None:
+        self.written[self.folder][tag] = [text]
+
+    def close(self) -> None:
+        self.written[self.folder]["closed"] = []
+
+
+def test_tensorboard_has_keras_tags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: dict[str, dict[str, list[Any]]] = {}
+    monkeypatch.setattr(Recorder, "written", written, raising=False)
+    monkeypatch.setitem(sys.modules, "tensorboardX", types.SimpleNamespace(SummaryWriter=Recorder))
+    made = model()
+    board = callbacks.TensorBoard(tmp_path, histogram_freq=2, update_freq=2, write_steps_per_second=True)
+    history = fit(made, board, epochs=2, batch_size=16, validation_data=(X, Y)).history
+    train, validation = written["train"], written["validation"]
+    assert train["epoch_loss"] == list(enumerate(history["loss"]))
+    assert validation["epoch_loss"] == list(enumerate(history["val_loss"]))
+    assert validation["evaluation_loss_vs_iterations"] == [(4, history["val_loss"][0]), (8, history["val_loss"][1])]
+    assert train["epoch_learning_rate"] == [(0, 0.1), (1, 0.1)]
+    assert [step for step, _ in train["batch_loss"]] == [1, 3, 5, 7]
+    assert train[f"{made.layers[0].name}/kernel/histogram"] == [(0, (1, 4))]
+    assert train["keras"] == [made.to_json()]
+    assert {"closed", "epoch_steps_per_second"} <= train.keys()
+    with pytest.raises(ArgumentError, match="profile_batch"):
+        callbacks.TensorBoard(tmp_path, profile_batch=2)
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with pytest.raises(ImportError, match=r"tallow\[tensorboard\]"):
+        fit(made, callbacks.TensorBoard(tmp_path))
 
 
 def test_csv_logger(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tallow.keras.config import (
     backend,
     epsilon,
@@ -11,7 +13,25 @@ from tallow.keras.config import (
     set_floatx,
     set_image_data_format,
 )
+from tallow.keras.dtype_policies import named, standardize_dtype
 from tallow.keras.naming import clear_session
+from tallow.keras.symbolic import KerasTensor
+
+
+def is_float_dtype(dtype: Any) -> bool:
+    """Whether a dtype, or its name, is a floating one."""
+    return named(standardize_dtype(dtype)).is_floating_point
+
+
+def is_int_dtype(dtype: Any) -> bool:
+    """Whether a dtype, or its name, is an integer one."""
+    return standardize_dtype(dtype).lstrip("u").startswith("int")
+
+
+def is_keras_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor without values, of a model that is being described."""
+    return isinstance(x, KerasTensor)
+
 
 __all__ = [
     "backend",
@@ -19,7 +39,11 @@ __all__ = [
     "epsilon",
     "floatx",
     "image_data_format",
+    "is_float_dtype",
+    "is_int_dtype",
+    "is_keras_tensor",
     "set_epsilon",
     "set_floatx",
     "set_image_data_format",
+    "standardize_dtype",
 ]

@@ -14,6 +14,7 @@ from tallow import devices, dtypes
 from tallow.data import DataLoader, Dataset, IterableDataset
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError
+from tallow.keras.py_dataset import PyDataset, Walk
 from tallow.keras.structure import flatten, map_structure
 from tallow.random import default_generator
 from tallow.tensor import Tensor, wrap
@@ -126,13 +127,16 @@ def batches(
 
     Args:
         x: an array or tensor, lists of numbers, or a list or dict of these for a model with several inputs; or a
-            `tallow.data.Dataset`; or an iterable of batches. The last two have the targets and the weights too.
+            `tallow.data.Dataset`; or a `keras.utils.PyDataset` or an iterable of batches. All but the first have the
+            targets and the weights too.
 
     Raises:  ArgumentError for lengths that differ, or data without a row; DtypeError for what is no number
     """
     if class_weight is not None and sample_weight is not None:
         raise ArgumentError("give class_weight or sample_weight, not both")
-    if isinstance(x, Dataset):
+    if isinstance(x, PyDataset):
+        x = Walk(x, bool(shuffle))
+    elif isinstance(x, Dataset):
         shuffled = bool(shuffle) and not isinstance(x, IterableDataset)
         x, batch_size = DataLoader(x, batch_size or DEFAULT_SIZE, shuffled), None
     if is_iterable_of_batches(x):
@@ -220,7 +224,7 @@ def _nothing() -> ArgumentError:
 
 def is_iterable_of_batches(x: Any) -> bool:
     return (
-        hasattr(x, "__iter__")
+        (hasattr(x, "__iter__") or isinstance(x, PyDataset))
         and not isinstance(x, Tensor | list | tuple | dict | str)
         and not devices.is_array(x)
         and not hasattr(x, "__array__")

@@ -75,6 +75,18 @@ def named(name: str) -> dtypes.dtype:
     return found
 
 
+def standardize_dtype(dtype: Any) -> str:
+    """The name of a dtype: of a name, of tallow's or NumPy's dtype, or, for None, of `keras.config.floatx()`.
+
+    Raises:  ArgumentError for what names no dtype
+    """
+    if dtype is None:
+        return floatx()
+    if isinstance(dtype, str):
+        return named({"int": "int64", "float": "float32"}.get(dtype, dtype)).name
+    return dtypes.as_dtype(dtype).name
+
+
 def dtype_policy() -> DTypePolicy:
     """The policy of layers that are given no dtype: `keras.config.floatx()` unless one is set."""
     return _set[0] if _set else DTypePolicy(floatx())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow.errors import ArgumentError, ArgumentTypeError
+import tallow as tl
+from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tallow.keras.lookup import find
+from tallow.nn import functional as F
 from tallow.tensor import Tensor
 
 
@@ -64,15 +66,45 @@ class L2(Regularizer):
         return {"l2": self.l2}
 
 
+class OrthogonalRegularizer(Regularizer):
+    """factor times the mean of |cos| of the angles between the rows of a matrix, or between its columns.
+
+    Args:    mode: "rows" or "columns".
+    """
+
+    def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:
+        if mode not in ("rows", "columns"):
+            raise ArgumentError(f"OrthogonalRegularizer: mode={mode!r}", mend='use "rows" or "columns"')
+        self.factor = _checked(factor)
+        self.mode = mode
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if x.ndim != 2:
+            raise ShapeError(f"OrthogonalRegularizer: expected a matrix, got shape {tuple(x.shape)}")
+        rows = F.normalize(x if self.mode == "rows" else x.mT, dim=1)
+        size = len(rows)
+        cosines = rows @ rows.mT
+        between = (cosines * (1 - tl.eye(size, dtype=x.dtype, device=x.device))).abs().sum()
+        return self.factor * 0.5 * between / (size * (size - 1) / 2)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"factor": self.factor, "mode": self.mode}
+
+
 def _checked(factor: float) -> float:
     if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 <= factor < float("inf"):
         raise ArgumentError(f"a regularizer's factor must be a number of at least 0, got {factor!r}")
     return float(factor)
 
 
-l1, l2, l1_l2 = L1, L2, L1L2
-CLASSES: dict[str, type[Regularizer]] = {"L1": L1, "L2": L2, "L1L2": L1L2}
-NAMES = CLASSES | {"l1": L1, "l2": L2, "l1_l2": L1L2}
+l1, l2, l1_l2, orthogonal_regularizer = L1, L2, L1L2, OrthogonalRegularizer
+CLASSES: dict[str, type[Regularizer]] = {
+    "L1": L1,
+    "L2": L2,
+    "L1L2": L1L2,
+    "OrthogonalRegularizer": OrthogonalRegularizer,
+}
+NAMES = CLASSES | {"l1": L1, "l2": L2, "l1_l2": L1L2, "orthogonal_regularizer": OrthogonalRegularizer}
 
 
 def get(identifier: Any) -> Any:
@@ -83,7 +115,7 @@ def get(identifier: Any) -> Any:
     if identifier is None:
         return None
     if isinstance(identifier, dict):
-        return find(identifier["class_name"], NAMES, "a regularizer").from_config(identifier["config"])
+        return deserialize(identifier)
     if isinstance(identifier, str):
         return find(identifier, NAMES, "a regularizer")()
     if isinstance(identifier, type):
@@ -93,4 +125,30 @@ def get(identifier: Any) -> Any:
     raise ArgumentTypeError(f"{identifier!r} is neither a regularizer's name nor a function of a tensor")
 
 
-__all__ = ["L1", "L1L2", "L2", "Regularizer", "get", "l1", "l1_l2", "l2"]
+def serialize(regularizer: Regularizer) -> dict[str, Any]:
+    """What `deserialize` makes the same regularizer of."""
+    return {"class_name": type(regularizer).__name__, "config": regularizer.get_config()}
+
+
+def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
+    """The regularizer that `serialize` wrote down.
+
+    Raises:  ArgumentError for a class that is neither one of these nor in `custom_objects`
+    """
+    return find(config["class_name"], NAMES | (custom_objects or {}), "a regularizer").from_config(config["config"])
+
+
+__all__ = [
+    "L1",
+    "L1L2",
+    "L2",
+    "OrthogonalRegularizer",
+    "Regularizer",
+    "deserialize",
+    "get",
+    "l1",
+    "l1_l2",
+    "l2",
+    "orthogonal_regularizer",
+    "serialize",
+]

@@ -9,6 +9,8 @@ from tallow.keras.callbacks.lambda_callback import LambdaCallback
 from tallow.keras.callbacks.learning_rate import LearningRateScheduler, ReduceLROnPlateau
 from tallow.keras.callbacks.model_checkpoint import ModelCheckpoint
 from tallow.keras.callbacks.progbar_logger import ProgbarLogger
+from tallow.keras.callbacks.swap_ema_weights import SwapEMAWeights
+from tallow.keras.callbacks.tensorboard import TensorBoard
 from tallow.keras.callbacks.terminate_on_nan import TerminateOnNaN
 
 __all__ = [
@@ -23,5 +25,7 @@ __all__ = [
     "ModelCheckpoint",
     "ProgbarLogger",
     "ReduceLROnPlateau",
+    "SwapEMAWeights",
+    "TensorBoard",
     "TerminateOnNaN",
 ]

@@ -41,8 +41,8 @@ class ModelCheckpoint(MonitorCallback):
         if save_freq != "epoch" and not isinstance(save_freq, int):
             raise ArgumentError(f"ModelCheckpoint: save_freq={save_freq!r}", mend='use "epoch" or a number of batches')
         self.filepath = os.fspath(filepath)
-        suffix = ".weights.safetensors" if save_weights_only else ".keras"
-        if not self.filepath.endswith(suffix.removeprefix(".weights")):
+        suffix = ".weights.h5" if save_weights_only else ".keras"
+        if not self.filepath.endswith((suffix, ".safetensors") if save_weights_only else suffix):
             raise ArgumentError(  # now, and not after the first epoch
                 f"ModelCheckpoint: cannot save {'weights' if save_weights_only else 'a model'} as {self.filepath!r}",
                 mend=f"let it end in {suffix}",

@@ -245,7 +245,7 @@ class Model(Trainer, Layer):
         saving.save_model(self, filepath, overwrite, include_optimizer)
 
     def save_weights(self, filepath: Path, overwrite: bool = True) -> None:
-        """Write the weights to a safetensors file."""
+        """Write the weights to a `.weights.h5` or a `.safetensors` file; see `keras.saving.save_weights`."""
         saving.save_weights(self, filepath, overwrite)
 
     def load_weights(self, filepath: Path, skip_mismatch: bool = False) -> None:

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from tallow.keras.preprocessing import sequence
+from tallow.keras.utils import timeseries_dataset_from_array
 
-__all__ = ["sequence"]
+__all__ = ["sequence", "timeseries_dataset_from_array"]

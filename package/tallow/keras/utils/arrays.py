@@ -1,4 +1,4 @@
-"""Keras' helpers around models: labels, seeds, sequences, names."""
+"""Labels, sequences and vectors as arrays, and the seed of all that draws."""
 
 from __future__ import annotations
 
@@ -10,17 +10,6 @@ import numpy as np
 
 from tallow import random as tallow_random
 from tallow.errors import ArgumentError
-from tallow.keras.naming import clear_session
-from tallow.keras.progress import Progbar
-from tallow.keras.serialization import (
-    custom_object_scope,
-    deserialize_keras_object,
-    get_custom_objects,
-    get_registered_name,
-    get_registered_object,
-    register_keras_serializable,
-    serialize_keras_object,
-)
 
 Array = np.ndarray[Any, Any]
 
@@ -97,20 +86,3 @@ def pad_sequences(
         if len(kept):
             row[start : start + len(kept)] = kept
     return padded
-
-
-__all__ = [
-    "Progbar",
-    "clear_session",
-    "custom_object_scope",
-    "deserialize_keras_object",
-    "get_custom_objects",
-    "get_registered_name",
-    "get_registered_object",
-    "normalize",
-    "pad_sequences",
-    "register_keras_serializable",
-    "serialize_keras_object",
-    "set_random_seed",
-    "to_categorical",
-]

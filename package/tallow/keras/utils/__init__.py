@@ -1,0 +1,58 @@
+"""Keras' helpers around models and their data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.keras.batches import pack_x_y_sample_weight, unpack_x_y_sample_weight
+from tallow.keras.dtype_policies import standardize_dtype
+from tallow.keras.naming import clear_session
+from tallow.keras.progress import Progbar
+from tallow.keras.py_dataset import PyDataset
+from tallow.keras.serialization import (
+    custom_object_scope,
+    deserialize_keras_object,
+    get_custom_objects,
+    get_registered_name,
+    get_registered_object,
+    register_keras_serializable,
+    serialize_keras_object,
+)
+from tallow.keras.symbolic import KerasTensor
+from tallow.keras.utils.arrays import normalize, pad_sequences, set_random_seed, to_categorical
+from tallow.keras.utils.splitting import split_dataset
+from tallow.keras.utils.timeseries import timeseries_dataset_from_array
+
+CustomObjectScope = custom_object_scope
+Sequence = PyDataset  # its name in older programs
+
+
+def is_keras_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor without values, of a model that is being described."""
+    return isinstance(x, KerasTensor)
+
+
+__all__ = [
+    "CustomObjectScope",
+    "Progbar",
+    "PyDataset",
+    "Sequence",
+    "clear_session",
+    "custom_object_scope",
+    "deserialize_keras_object",
+    "get_custom_objects",
+    "get_registered_name",
+    "get_registered_object",
+    "is_keras_tensor",
+    "normalize",
+    "pack_x_y_sample_weight",
+    "pad_sequences",
+    "register_keras_serializable",
+    "serialize_keras_object",
+    "set_random_seed",
+    "split_dataset",
+    "standardize_dtype",
+    "timeseries_dataset_from_array",
+    "to_categorical",
+    "unpack_x_y_sample_weight",
+]

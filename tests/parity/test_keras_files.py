@@ -74,7 +74,14 @@ def mixed(k: Any) -> Any:
     return k.Model(x, k.layers.Dense(2, dtype="float32")(k.layers.Dense(3, dtype="mixed_float16")(x)))
 
 
-MODELS = [sequential, operators, shared, recurrent, mixed]
+def images(k: Any) -> Any:
+    x = k.Input((4, 4, 2))
+    h = k.layers.Normalization()(k.layers.RandomFlip()(x))
+    h = k.layers.PReLU()(k.layers.GroupNormalization(2)(k.layers.Conv2DTranspose(4, 3)(h)))
+    return k.Model(x, k.layers.Dense(2)(k.layers.RMSNormalization()(k.layers.GlobalAveragePooling2D()(h))))
+
+
+MODELS = [sequential, operators, shared, recurrent, mixed, images]
 
 
 def inputs(model: Any) -> Any:
@@ -151,6 +158,23 @@ def test_training_goes_on(name: str, options: dict[str, Any], source: str, targe
     assert list(histories[0]) == list(histories[1])
     for metric in histories[0]:
         np.testing.assert_allclose(histories[1][metric], histories[0][metric], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("source", "target"), [*DIRECTIONS, ("tallow", "tallow")])
+def test_layers_follow_the_mode_of_the_call(source: str, target: str, tmp_path: Path) -> None:
+    k = LIBRARIES[source]
+    x = k.Input((50,))
+    k.Model(x, k.layers.Dropout(0.5)(x)).save(tmp_path / "model.keras")
+    loaded = LIBRARIES[target].models.load_model(tmp_path / "model.keras")
+    ones = np.ones((2, 50), np.float32)
+    assert [bool((np.asarray(loaded(ones, training=mode)) == 0).any()) for mode in (True, False)] == [True, False]
+
+
+def test_a_mode_that_was_asked_for_stays(tmp_path: Path) -> None:
+    x = ours.Input((50,))
+    ours.Model(x, ours.layers.Dropout(0.5)(x, training=True)).save(tmp_path / "model.keras")
+    loaded = ours.models.load_model(tmp_path / "model.keras")
+    assert (loaded.predict(np.ones((2, 50), np.float32), verbose=0) == 0).any()
 
 
 def test_subclasses(tmp_path: Path) -> None:

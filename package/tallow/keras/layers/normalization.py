@@ -252,12 +252,21 @@ class GroupNormalization(_Normalization):
         return y.movedim(1, self.axis)
 
 
+def _one_axis(layer: str, axis: Any) -> Any:
+    """An axis; Keras' files have it in a list."""
+    if not isinstance(axis, list | tuple):
+        return axis
+    if len(axis) != 1:
+        raise ArgumentError(f"{layer}: axis={axis!r}: one axis is supported, not several")
+    return axis[0]
+
+
 class RMSNormalization(Elementwise):
     """x / √(mean of x² + epsilon) · scale, along the last axis.  Source: Zhang & Sennrich 2019, arXiv:1910.07467"""
 
     def __init__(self, axis: int = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.axis = axis
+        self.axis = _one_axis(self.name, axis)
         self.epsilon = epsilon
 
     def build(self, input_shape: Shape) -> None:
@@ -313,7 +322,7 @@ class Normalization(Elementwise):
         super().__init__(**kwargs)
         if (mean is None) != (variance is None):
             raise ArgumentError(f"{self.name}: mean and variance go together")
-        self.axis = axis
+        self.axis = _one_axis(self.name, axis)
         self.known = None if mean is None else (mean, variance)
         self.invert = invert
 

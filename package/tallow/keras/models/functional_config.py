@@ -12,7 +12,7 @@ from tallow.keras.serialization import deserialize_keras_object, serialize_keras
 from tallow.keras.structure import flatten, map_structure
 from tallow.keras.symbolic import KerasTensor, Node
 
-TENSOR = "__keras_tensor__"
+TENSOR, TRAINING = "__keras_tensor__", "training"
 
 
 def get_config(model: Any) -> dict[str, Any]:
@@ -42,7 +42,11 @@ def get_config(model: Any) -> dict[str, Any]:
         return {"class_name": TENSOR, "config": config}
 
     def call(node: Node) -> dict[str, Any]:
-        return {"args": map_structure(described, list(node.args)), "kwargs": map_structure(described, node.kwargs)}
+        # Keras writes the mode that a call was described in, and does not mean it to stay; one that was asked for is
+        # kept where Keras does not look.
+        kwargs = {key: value for key, value in node.kwargs.items() if key != TRAINING}
+        asked = {TRAINING: node.kwargs[TRAINING]} if TRAINING in node.kwargs else {}
+        return {"args": map_structure(described, list(node.args)), "kwargs": map_structure(described, kwargs), **asked}
 
     return {
         "name": model.name,
@@ -81,7 +85,9 @@ def from_config(kind: Any, config: dict[str, Any], custom_objects: Any = None) -
         for name, waiting in calls.items():
             while waiting and all(_is_there(place, results) for place in _places(waiting[0])):
                 call = waiting.popleft()
-                outputs = layers[name](*_filled(call["args"], results), **_filled(call["kwargs"], results))
+                kwargs = {key: value for key, value in call["kwargs"].items() if key != TRAINING}
+                asked = {TRAINING: call[TRAINING]} if call.get(TRAINING) is not None else {}
+                outputs = layers[name](*_filled(call["args"], results), **_filled(kwargs, results), **asked)
                 results[name].append(flatten(outputs))
         if sum(map(len, calls.values())) == before:
             stuck = next(name for name, waiting in calls.items() if waiting)

@@ -188,11 +188,24 @@ def _load_earlier(archive: ZipArchive, metadata: Any, config: Any, custom_object
         raise CheckpointError(f"{archive.name} is no .keras file: it has no {EARLIER_WEIGHTS}")
     state = tensors_of(Opened(archive.read(EARLIER_WEIGHTS), f"{archive.name}: {EARLIER_WEIGHTS}"))
     size = sum(tensor.array.nbytes for tensor in state.values())
-    model = _rebuilt(archive, config, custom_objects, compile, size)
+    model = _rebuilt(archive, _with_modes(config), custom_objects, compile, size)
     model.load_state_dict(state, source=archive.name)
     if compile and model.compiled and OPTIMIZER in archive:
         _load_optimizer(model, archive)
     return model
+
+
+def _with_modes(config: Any) -> Any:
+    """The description with the modes that calls asked for where they are now, beside the arguments."""
+    if isinstance(config, list):
+        return [_with_modes(part) for part in config]
+    if not isinstance(config, dict):
+        return config
+    parts = {key: _with_modes(part) for key, part in config.items()}
+    kwargs = parts.get("kwargs")
+    if config.keys() == {"args", "kwargs"} and isinstance(kwargs, dict) and "training" in kwargs:
+        parts["training"] = kwargs.pop("training")
+    return parts
 
 
 def _load_optimizer(model: Any, archive: ZipArchive) -> None:

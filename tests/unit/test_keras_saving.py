@@ -314,6 +314,24 @@ def test_a_description_of_what_is_no_model_is_refused(saved: Path) -> None:
         keras.models.load_model(rewritten(saved, config__json=json.dumps(config).encode()))
 
 
+def test_nothing_but_errors_of_tallows_comes_of_damaged_weights(path: Path, tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(1)])
+    whole = tmp_path / "whole.weights.h5"
+    model.save_weights(whole)
+    raw = whole.read_bytes()
+    name = raw.index(b"layers\0")
+    model_again = keras.Sequential([keras.Input((2,)), layers.Dense(1)])
+    for place in (name, name - 8, 0, 9, len(raw) // 2, len(raw) - 40):
+        for value in (0, 0x80, 0xFF):
+            whole.write_bytes(raw[:place] + bytes([value]) + raw[place + 1 :])
+            with suppress(TallowError):
+                model_again.load_weights(whole)
+    for length in (0, 7, 100, len(raw) // 2, len(raw) - 1):
+        whole.write_bytes(raw[:length])
+        with pytest.raises(CheckpointError, match="no HDF5 file"):
+            model_again.load_weights(whole)
+
+
 # -------------------------------------------------------------------------------------------------------- weights alone
 
 

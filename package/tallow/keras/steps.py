@@ -109,7 +109,7 @@ class Steps(Mixed):
                 x, y = data
                 self.zero_grad()
                 loss = self.compute_loss(y=y, y_pred=self(x, training=True))
-                loss.backward()
+                self.optimizer.scale_loss(loss).backward()
                 self.optimizer.step()
                 return {"loss": loss}
         """

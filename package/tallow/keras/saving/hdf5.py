@@ -91,11 +91,11 @@ class WeightsFile:
 
     def paths(self) -> list[str]:
         """Where there are arrays: the paths of all datasets."""
-        names: list[str] = []
+        names: list[Any] = []  # bytes for a name that is no text
         with self._errors():
             kind = self._h5py.Dataset
             self._file.visititems(lambda name, item: names.append(name) if isinstance(item, kind) else None)
-        return names
+        return [name if isinstance(name, str) else name.decode(errors="replace") for name in names]
 
     def stored_bytes(self) -> int:
         """How many bytes the arrays are stored in."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from support.keras_layers import TOLERANCE, agree, as_list, plain_call, values
 from support.keras_reference import KERAS_WARNS, keras
 
 import tallow as tl
@@ -15,11 +15,10 @@ from tallow import keras as ours
 
 pytestmark = pytest.mark.filterwarnings(KERAS_WARNS)
 
-TOLERANCE = {"rtol": 2e-4, "atol": 2e-5}  # float32 sums in another order
-
 VECTORS = (4, 6)
 STEPS = (3, 7, 4)
 IMAGES = (2, 9, 8, 4)
+VOLUMES = (2, 5, 4, 6, 4)
 
 # A layer's name, its arguments, and the shapes of its inputs.
 CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
@@ -36,6 +35,12 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
     *[("DepthwiseConv2D", {"kernel_size": 3, "padding": p, "strides": s, "depth_multiplier": m}, [IMAGES])
       for p in ("valid", "same") for s in (1, 2) for m in (1, 2)],
     ("SeparableConv2D", {"filters": 5, "kernel_size": 3, "padding": "same", "depth_multiplier": 2}, [IMAGES]),
+    *[("Conv3D", {"filters": 4, "kernel_size": (2, 3, 3), "padding": p, "strides": s}, [VOLUMES])
+      for p in ("valid", "same") for s in (1, 2)],
+    *[("Conv3DTranspose", {"filters": 3, "kernel_size": 3, "padding": p, "strides": 2}, [VOLUMES])
+      for p in ("valid", "same")],
+    ("DepthwiseConv1D", {"kernel_size": 3, "padding": "same", "strides": 2, "depth_multiplier": 2}, [STEPS]),
+    ("SeparableConv1D", {"filters": 5, "kernel_size": 3, "padding": "same", "depth_multiplier": 2}, [STEPS]),
     *[("Conv2DTranspose", {"filters": 5, "kernel_size": k, "padding": p, "strides": s}, [IMAGES])
       for k in (2, 3, 5) for p in ("valid", "same") for s in (1, 2, 3)],
     *[("Conv2DTranspose", {"filters": 5, "kernel_size": k, "padding": p, "strides": 2, "output_padding": 1}, [IMAGES])
@@ -51,6 +56,11 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
       for kind in ("Max", "Average") for p in ("valid", "same") for s in (None, 2)],
     *[(f"Global{kind}Pooling{d}D", {"keepdims": k}, [STEPS if d == 1 else IMAGES])
       for kind in ("Max", "Average") for d in (1, 2) for k in (False, True)],
+    ("MaxPooling3D", {"pool_size": 2, "padding": "same", "strides": 1}, [VOLUMES]),
+    ("AveragePooling3D", {"pool_size": (2, 2, 3)}, [VOLUMES]),
+    *[(f"Global{kind}Pooling3D", {"keepdims": k}, [VOLUMES]) for kind in ("Max", "Average") for k in (False, True)],
+    *[(f"Adaptive{kind}Pooling{d}D", {"output_size": 3}, [shape])
+      for kind in ("Max", "Average") for d, shape in ((1, STEPS), (2, IMAGES), (3, VOLUMES))],
     ("Flatten", {}, [IMAGES]),
     ("Reshape", {"target_shape": (2, -1)}, [IMAGES]),
     ("Permute", {"dims": (3, 1, 2)}, [IMAGES]),
@@ -59,6 +69,9 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
     ("ZeroPadding2D", {"padding": ((1, 0), (2, 3))}, [IMAGES]),
     ("Cropping1D", {"cropping": (1, 2)}, [STEPS]),
     ("Cropping2D", {"cropping": ((1, 0), (2, 3))}, [IMAGES]),
+    ("ZeroPadding3D", {"padding": ((1, 0), (2, 3), (0, 1))}, [VOLUMES]),
+    ("Cropping3D", {"cropping": ((1, 0), (2, 1), (0, 1))}, [VOLUMES]),
+    ("UpSampling3D", {"size": (2, 1, 3)}, [VOLUMES]),
     ("UpSampling1D", {"size": 3}, [STEPS]),
     ("UpSampling2D", {"size": (2, 3)}, [IMAGES]),
     ("UpSampling2D", {"size": (2, 3), "interpolation": "bilinear"}, [IMAGES]),
@@ -92,6 +105,15 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
     ("Dot", {"axes": 1}, [VECTORS, VECTORS]),
     ("Dot", {"axes": 2, "normalize": True}, [STEPS, (3, 5, 4)]),
     ("Dot", {"axes": (2, 1)}, [STEPS, (3, 4, 5)]),
+    ("EinsumDense", {"equation": "abc,cd->abd", "output_shape": (7, 5), "bias_axes": "d"}, [STEPS]),
+    # Of images, whose size is not square, Keras tells the symbolic shape with height and width swapped.
+    ("EinsumDense", {"equation": "...x,xy->...y", "output_shape": 5, "bias_axes": "y", "activation": "relu"}, [STEPS]),
+    ("EinsumDense", {"equation": "ab...,bc->ac...", "output_shape": 5, "bias_axes": "c"}, [STEPS]),
+    ("EinsumDense", {"equation": "abc,cde->abde", "output_shape": (7, 2, 3), "bias_axes": "de"}, [STEPS]),
+    *[("Attention", {"use_scale": s, "score_mode": m}, [STEPS, (3, 5, 4)]) for s in (False, True)
+      for m in ("dot", "concat")],
+    ("Attention", {}, [STEPS, (3, 5, 6), (3, 5, 4)]),
+    *[("AdditiveAttention", {"use_scale": s}, [STEPS, (3, 5, 4)]) for s in (False, True)],
     *[(name, {"units": 5, "return_sequences": s, "go_backwards": b}, [STEPS])
       for name in ("SimpleRNN", "LSTM", "GRU") for s in (False, True) for b in (False, True)],
     ("SimpleRNN", {"units": 5, "activation": "relu", "use_bias": False}, [STEPS]),
@@ -123,51 +145,6 @@ def test_changes_of_images(name: str, arguments: dict[str, Any]) -> None:
     expected = getattr(keras.layers, name)(**arguments)(x, training=True)
     y = getattr(ours.layers, name)(**arguments)(tl.tensor(x), training=True)
     np.testing.assert_allclose(y.numpy(), keras.ops.convert_to_numpy(expected), **TOLERANCE)
-
-
-def values(shape: tuple[int, ...], seed: int) -> np.ndarray[Any, Any]:
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
-
-
-def as_list(result: Any) -> list[Any]:
-    return list(result) if isinstance(result, list | tuple) else [result]
-
-
-def agree(
-    theirs: Any, mine: Any, arrays: list[np.ndarray[Any, Any]], call: Callable[..., Any], training: bool = False
-) -> None:
-    """Give both layers equal weights, call both by `call(layer, tensors)`, and compare results and gradients."""
-    xs = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
-    call(theirs, xs)  # builds
-    for index, weight in enumerate(theirs.weights):
-        weight.assign(0.5 * values(tuple(weight.shape), 100 + index) + (1.0 if "variance" in weight.path else 0.0))
-        if "variance" in weight.path:
-            weight.assign(np.abs(weight.numpy()) + 0.1)
-    ys = [tl.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
-    call(mine, ys)
-    assert [tuple(w.shape) for w in mine.weights] == [tuple(w.shape) for w in theirs.weights]
-    assert [w.name for w in mine.weights] == [w.name for w in theirs.weights]
-    assert len(mine.trainable_weights) == len(theirs.trainable_weights)
-    mine.set_weights(theirs.get_weights())
-    expected, found = as_list(call(theirs, xs)), as_list(call(mine, ys))
-    assert len(expected) == len(found)
-    for one, other in zip(expected, found, strict=True):
-        np.testing.assert_allclose(other.numpy(force=True), one.detach().numpy(), **TOLERANCE)
-    cotangents = [values(tuple(one.shape), 7 + i) for i, one in enumerate(expected)]
-    sum((one * torch.tensor(c)).sum() for one, c in zip(expected, cotangents, strict=True)).backward()
-    total: Any = sum((other * tl.tensor(c)).sum() for other, c in zip(found, cotangents, strict=True))
-    total.backward()
-    pairs = [(x.grad, y.grad) for x, y in zip(xs, ys, strict=True) if x.requires_grad]
-    pairs += [(w.value.grad, m.grad) for w, m in zip(theirs.trainable_weights, mine.trainable_weights, strict=True)]
-    for one, other in pairs:
-        if one is None:
-            assert other is None or not other.numpy(force=True).any()
-            continue
-        np.testing.assert_allclose(other.numpy(force=True), one.numpy(), rtol=1e-3, atol=2e-4)
-
-
-def plain_call(layer: Any, tensors: list[Any]) -> Any:
-    return layer(tensors if len(tensors) > 1 else tensors[0])
 
 
 @pytest.mark.parametrize(
@@ -314,12 +291,21 @@ ATTENTION: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({}, {"return_attention_scores": True}),
     ({}, {"attention_mask": True}),
     ({}, {"attention_mask": True, "use_causal_mask": True, "return_attention_scores": True}),
+    ({"sliding_window": 3}, {}),
+    ({"sliding_window": 3}, {"use_causal_mask": True, "return_attention_scores": True}),
+    ({"use_gate": True}, {}),
 ]
 
 
+@pytest.mark.parametrize("heads", [2, (4, 4, 2)], ids=["MultiHead", "GroupQuery"])
 @pytest.mark.parametrize(("arguments", "options"), ATTENTION)
-def test_multi_head_attention(arguments: dict[str, Any], options: dict[str, Any]) -> None:
-    layers = [library.layers.MultiHeadAttention(2, 4, **arguments) for library in (keras, ours)]
+def test_multi_head_attention(heads: Any, arguments: dict[str, Any], options: dict[str, Any]) -> None:
+    if heads == 2:
+        layers = [library.layers.MultiHeadAttention(2, 4, **arguments) for library in (keras, ours)]
+    elif {"value_dim", "output_shape"} & set(arguments):
+        return  # GroupQueryAttention has no such arguments
+    else:
+        layers = [library.layers.GroupQueryAttention(*heads, **arguments) for library in (keras, ours)]
     mask = np.random.default_rng(0).random((3, 7, 5)) > 0.4
     mask[:, :, 0] = True  # a query that sees no key has no defined result: Keras has two, by the path it takes
 
@@ -329,6 +315,70 @@ def test_multi_head_attention(arguments: dict[str, Any], options: dict[str, Any]
         return layer(*tensors, **given)
 
     agree(layers[0], layers[1], [values((3, 7, 6), 1), values((3, 5, 6), 2), values((3, 5, 8), 3)], call)
+
+
+@pytest.mark.parametrize("axes", [None, (1,), (2,), (1, 2)])
+@pytest.mark.parametrize("scores", [False, True])
+def test_attention_along_several_dims(axes: Any, scores: bool) -> None:
+    layers = [library.layers.MultiHeadAttention(2, 4, attention_axes=axes) for library in (keras, ours)]
+    arrays = [values((2, 3, 4, 5), 1), values((2, 3, 4, 5), 2)]
+    agree(layers[0], layers[1], arrays, lambda layer, xs: layer(*xs, return_attention_scores=scores))
+    if not scores:
+        x, y = (library.Input((3, 4, 5)) for library in (keras, ours))
+        assert layers[1](y, y).shape == layers[0](x, x).shape
+
+
+def test_scored_attention_with_masks() -> None:
+    rng = np.random.default_rng(0)
+    masks = [rng.random((3, 7)) > 0.5, rng.random((3, 5)) > 0.5]
+    for name in ("Attention", "AdditiveAttention"):
+        layers = [getattr(library.layers, name)() for library in (keras, ours)]
+
+        def call(layer: Any, tensors: list[Any]) -> Any:
+            make = torch.tensor if isinstance(tensors[0], torch.Tensor) else tl.tensor
+            options = {"use_causal_mask": True, "return_attention_scores": True}
+            return layer(tensors, mask=[make(mask) for mask in masks], **options)
+
+        agree(layers[0], layers[1], [values(STEPS, 1), values((3, 5, 4), 2)], call)
+
+
+def test_reversible_embedding() -> None:
+    for arguments in ({}, {"tie_weights": False}, {"logit_soft_cap": 2.0}):
+        layers = [library.layers.ReversibleEmbedding(10, 4, **arguments) for library in (keras, ours)]
+        agree(
+            layers[0],
+            layers[1],
+            [np.array([[1, 2, 9], [0, 0, 3]])],
+            lambda layer, xs: layer(layer(xs[0]), reverse=True),
+        )
+
+
+@pytest.mark.parametrize("name", ["Dense", "Conv2D"])
+def test_spectral_normalization(name: str) -> None:
+    arguments = {"units": 5} if name == "Dense" else {"filters": 5, "kernel_size": 2}
+    layers = [
+        library.layers.SpectralNormalization(getattr(library.layers, name)(**arguments), power_iterations=2)
+        for library in (keras, ours)
+    ]
+    x = values((4, 6) if name == "Dense" else (2, 5, 5, 3), 1)
+    agree(layers[0], layers[1], [x], plain_call)
+    for layer, make in ((layers[0], torch.tensor), (layers[1], tl.tensor)):
+        layer(make(x), training=True)
+    for one, other in zip(layers[0].get_weights(), layers[1].get_weights(), strict=True):
+        np.testing.assert_allclose(other, one, **TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shape"),
+    [("EinsumDense", {"equation": "abc,cde->abde", "output_shape": (None, 30, 20)}, (2, 3, 40)),
+     ("Dense", {"units": 600}, (2, 40)), ("MultiHeadAttention", {"num_heads": 30, "key_dim": 20}, (2, 3, 40))],
+)  # fmt: skip
+def test_kernels_start_with_the_same_spread(name: str, arguments: dict[str, Any], shape: tuple[int, ...]) -> None:
+    layers = [getattr(library.layers, name)(**arguments) for library in (keras, ours)]
+    for layer in layers:
+        layer.build(shape, shape) if name == "MultiHeadAttention" else layer.build(shape)
+    for one, other in zip(layers[0].get_weights(), layers[1].get_weights(), strict=True):
+        np.testing.assert_allclose(np.abs(other).max(), np.abs(one).max(), rtol=0.01)
 
 
 def test_attention_sees_the_masks_of_its_arguments() -> None:

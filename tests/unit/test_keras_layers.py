@@ -31,13 +31,19 @@ def numbers(x: Any) -> np.ndarray[Any, Any]:
 
 # ---------------------------------------------------------------------------------------------------- all layers alike
 
-IMAGE, STEPS, VECTOR = (6, 5, 4), (7, 4), (5,)
+VOLUME, IMAGE, STEPS, VECTOR = (4, 6, 5, 2), (6, 5, 4), (7, 4), (5,)
 EVERY: list[tuple[Callable[[], Any], list[tuple[int, ...]]]] = [
     (lambda: layers.Dense(3, activation="relu"), [VECTOR]),
     (lambda: layers.Dense(3), [STEPS]),
     (lambda: layers.Conv1D(3, 2, strides=2, padding="causal"), [STEPS]),
     (lambda: layers.Conv2D(6, (3, 2), strides=(2, 1), padding="same", groups=2), [IMAGE]),
     (lambda: layers.Conv2D(3, 2, dilation_rate=2), [IMAGE]),
+    (lambda: layers.Conv3D(3, 2, padding="same"), [VOLUME]),
+    (lambda: layers.Conv3DTranspose(3, 2, strides=2), [VOLUME]),
+    (lambda: layers.DepthwiseConv1D(2, depth_multiplier=2), [STEPS]),
+    (lambda: layers.SeparableConv1D(5, 2), [STEPS]),
+    (lambda: layers.EinsumDense("abc,cde->abde", (None, 2, 3), bias_axes="e"), [STEPS]),
+    (lambda: layers.EinsumDense("...x,xy->...y", 5, bias_axes="y"), [IMAGE]),
     (lambda: layers.DepthwiseConv2D(2, depth_multiplier=3, padding="same"), [IMAGE]),
     (lambda: layers.SeparableConv2D(5, 2), [IMAGE]),
     (lambda: layers.Conv2DTranspose(3, 3, strides=2), [IMAGE]),
@@ -46,6 +52,11 @@ EVERY: list[tuple[Callable[[], Any], list[tuple[int, ...]]]] = [
     (lambda: layers.MaxPooling2D(2, strides=1), [IMAGE]),
     (lambda: layers.AveragePooling1D(3), [STEPS]),
     (lambda: layers.AveragePooling2D((3, 2), padding="same"), [IMAGE]),
+    (lambda: layers.MaxPooling3D(2), [VOLUME]),
+    (lambda: layers.AveragePooling3D(2, padding="same"), [VOLUME]),
+    (lambda: layers.AdaptiveMaxPooling2D((3, 2)), [IMAGE]),
+    (lambda: layers.AdaptiveAveragePooling3D(2), [VOLUME]),
+    (lambda: layers.GlobalAveragePooling3D(), [VOLUME]),
     (lambda: layers.GlobalAveragePooling1D(), [STEPS]),
     (lambda: layers.GlobalMaxPooling2D(keepdims=True), [IMAGE]),
     (lambda: layers.Flatten(), [IMAGE]),
@@ -56,6 +67,9 @@ EVERY: list[tuple[Callable[[], Any], list[tuple[int, ...]]]] = [
     (lambda: layers.ZeroPadding2D(((1, 0), (2, 3))), [IMAGE]),
     (lambda: layers.Cropping1D((1, 2)), [STEPS]),
     (lambda: layers.Cropping2D(1), [IMAGE]),
+    (lambda: layers.ZeroPadding3D(1), [VOLUME]),
+    (lambda: layers.Cropping3D((1, 1, (0, 1))), [VOLUME]),
+    (lambda: layers.UpSampling3D((2, 1, 2)), [VOLUME]),
     (lambda: layers.UpSampling1D(3), [STEPS]),
     (lambda: layers.UpSampling2D((2, 3)), [IMAGE]),
     (lambda: layers.BatchNormalization(), [IMAGE]),
@@ -74,6 +88,8 @@ EVERY: list[tuple[Callable[[], Any], list[tuple[int, ...]]]] = [
     (lambda: layers.Dropout(0.5), [STEPS]),
     (lambda: layers.SpatialDropout1D(0.5), [STEPS]),
     (lambda: layers.SpatialDropout2D(0.5), [IMAGE]),
+    (lambda: layers.SpatialDropout3D(0.5), [VOLUME]),
+    (lambda: layers.AlphaDropout(0.5), [STEPS]),
     (lambda: layers.GaussianNoise(0.5), [STEPS]),
     (lambda: layers.GaussianDropout(0.5), [STEPS]),
     (lambda: layers.RandomFlip(), [IMAGE]),
@@ -96,14 +112,23 @@ EVERY: list[tuple[Callable[[], Any], list[tuple[int, ...]]]] = [
     (lambda: layers.GRU(3, return_sequences=True), [STEPS]),
     (lambda: layers.GRU(3, reset_after=False, activation="relu"), [STEPS]),
     (lambda: layers.Bidirectional(layers.LSTM(3, return_sequences=True)), [STEPS]),
+    (lambda: layers.RNN(layers.LSTMCell(3)), [STEPS]),
+    (lambda: layers.RNN([layers.GRUCell(3), layers.SimpleRNNCell(4)], return_sequences=True), [STEPS]),
+    (lambda: layers.ConvLSTM2D(2, 2, padding="same"), [VOLUME]),
+    (lambda: layers.Bidirectional(layers.RNN(layers.GRUCell(3))), [STEPS]),
     (lambda: layers.TimeDistributed(layers.Dense(3)), [STEPS]),
+    (lambda: layers.Pipeline([layers.Dense(3), layers.LayerNormalization()]), [STEPS]),
+    (lambda: layers.SpectralNormalization(layers.Dense(3)), [STEPS]),
+    (lambda: layers.Attention(use_scale=True, score_mode="concat"), [STEPS, STEPS]),
+    (lambda: layers.AdditiveAttention(), [STEPS, STEPS, STEPS]),
+    (lambda: layers.GroupQueryAttention(2, 4, 2, use_gate=True), [STEPS, STEPS]),
     (lambda: layers.MultiHeadAttention(2, 3), [STEPS, STEPS]),
 ]  # fmt: skip
 NAMES = [f"{index}-{type(make()).__name__}" for index, (make, _) in enumerate(EVERY)]
 
 
 def call(layer: Any, inputs: list[Any]) -> Any:
-    if isinstance(layer, layers.MultiHeadAttention):
+    if isinstance(layer, layers.MultiHeadAttention | layers.GroupQueryAttention):
         return layer(*inputs)
     return layer(inputs if len(inputs) > 1 else inputs[0])
 

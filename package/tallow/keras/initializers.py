@@ -166,6 +166,8 @@ class VarianceScaling(_Random):
     Args:
         mode: fan_in, fan_out or fan_avg.
         distribution: uniform, truncated_normal or untruncated_normal.
+        input_axes, output_axes: the axes of a kernel that meet an input's and an output's dims, for kernels that are
+            laid out otherwise than (*window, inputs, outputs).
     """
 
     MODES = ("fan_in", "fan_out", "fan_avg")
@@ -177,6 +179,8 @@ class VarianceScaling(_Random):
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
         seed: int | None = None,
+        input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
     ) -> None:
         super().__init__(seed)
         if scale <= 0:
@@ -189,9 +193,11 @@ class VarianceScaling(_Random):
         self.scale = scale
         self.mode = mode
         self.distribution = distribution
+        self.input_axes = input_axes
+        self.output_axes = output_axes
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
-        fan_in, fan_out = compute_fans(shape)
+        fan_in, fan_out = compute_fans(shape, self.input_axes, self.output_axes)
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, n)
         filled = _empty(shape, dtype)
@@ -205,19 +211,25 @@ class VarianceScaling(_Random):
         return init.trunc_normal_(filled, 0.0, std, -2 * std, 2 * std, self._generator)
 
     def get_config(self) -> dict[str, Any]:
-        return {"scale": self.scale, "mode": self.mode, "distribution": self.distribution, **super().get_config()}
+        own = {"scale": self.scale, "mode": self.mode, "distribution": self.distribution}
+        return {**own, **super().get_config(), "input_axes": self.input_axes, "output_axes": self.output_axes}
 
 
 class _FixedScaling(VarianceScaling):
-    """A VarianceScaling whose scale, mode and distribution are its name's; a seed is what it is made with."""
+    """A VarianceScaling whose scale, mode and distribution are its name's; it is made with the rest."""
 
     settings: tuple[float, str, str]
 
-    def __init__(self, seed: int | None = None) -> None:
-        super().__init__(*self.settings, seed=seed)
+    def __init__(
+        self,
+        seed: int | None = None,
+        input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(*self.settings, seed=seed, input_axes=input_axes, output_axes=output_axes)
 
     def get_config(self) -> dict[str, Any]:
-        return {"seed": self.seed}
+        return {"seed": self.seed, "input_axes": self.input_axes, "output_axes": self.output_axes}
 
 
 class GlorotUniform(_FixedScaling):
@@ -256,13 +268,30 @@ class LecunNormal(_FixedScaling):
     settings = (1.0, "fan_in", "truncated_normal")
 
 
-def compute_fans(shape: Sequence[int]) -> tuple[int, int]:
-    """How many inputs reach an output of a kernel (*window, in, out), and how many outputs an input reaches."""
+def compute_fans(
+    shape: Sequence[int], input_axes: Sequence[int] | None = None, output_axes: Sequence[int] | None = None
+) -> tuple[int, int]:
+    """How many inputs reach an output of a kernel, and how many outputs an input reaches.
+
+    Without axes the kernel is laid out as (*window, in, out).
+    """
+    if input_axes is not None and output_axes is not None:
+        return math.prod(shape[axis] for axis in input_axes), math.prod(shape[axis] for axis in output_axes)
     if len(shape) < 2:
         n = shape[0] if shape else 1
         return n, n
     window = math.prod(shape[:-2])
     return shape[-2] * window, shape[-1] * window
+
+
+def with_axes(identifier: Any, input_axes: Sequence[int], output_axes: Sequence[int]) -> Any:
+    """The initializer of a kernel with these axes: one that scales by their sizes is told, unless it was before."""
+    initializer = get(identifier)
+    if not isinstance(initializer, VarianceScaling) or None not in (initializer.input_axes, initializer.output_axes):
+        return initializer
+    told = initializer.clone()
+    told.input_axes, told.output_axes = tuple(input_axes), tuple(output_axes)
+    return told
 
 
 # Keras' other names for the same.

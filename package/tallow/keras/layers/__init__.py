@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tallow.keras.layers.activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
-from tallow.keras.layers.attention import MultiHeadAttention
+from tallow.keras.layers.attention import GroupQueryAttention, MultiHeadAttention
 from tallow.keras.layers.augmentation import (
     RandomBrightness,
     RandomContrast,
@@ -12,15 +12,21 @@ from tallow.keras.layers.augmentation import (
     RandomTranslation,
     RandomZoom,
 )
+from tallow.keras.layers.conv_lstm import ConvLSTM1D, ConvLSTM2D, ConvLSTM3D
 from tallow.keras.layers.convolution import (
     Conv1D,
     Conv1DTranspose,
     Conv2D,
     Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+    DepthwiseConv1D,
     DepthwiseConv2D,
+    SeparableConv1D,
     SeparableConv2D,
 )
-from tallow.keras.layers.dense import Dense, Embedding
+from tallow.keras.layers.dense import Dense, Embedding, ReversibleEmbedding
+from tallow.keras.layers.einsum_dense import EinsumDense
 from tallow.keras.layers.input_layer import Input, InputLayer
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.lambda_layer import Identity, Lambda, Masking
@@ -53,61 +59,99 @@ from tallow.keras.layers.normalization import (
     UnitNormalization,
 )
 from tallow.keras.layers.operator import Operator
+from tallow.keras.layers.pipeline import Pipeline
+from tallow.keras.layers.plain_attention import AdditiveAttention, Attention
 from tallow.keras.layers.pooling import (
+    AdaptiveAveragePooling1D,
+    AdaptiveAveragePooling2D,
+    AdaptiveAveragePooling3D,
+    AdaptiveMaxPooling1D,
+    AdaptiveMaxPooling2D,
+    AdaptiveMaxPooling3D,
     AveragePooling1D,
     AveragePooling2D,
+    AveragePooling3D,
     GlobalAveragePooling1D,
     GlobalAveragePooling2D,
+    GlobalAveragePooling3D,
     GlobalMaxPooling1D,
     GlobalMaxPooling2D,
+    GlobalMaxPooling3D,
     MaxPooling1D,
     MaxPooling2D,
+    MaxPooling3D,
 )
 from tallow.keras.layers.recurrent import GRU, LSTM, SimpleRNN
+from tallow.keras.layers.recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from tallow.keras.layers.regularization import (
     ActivityRegularization,
+    AlphaDropout,
     Dropout,
     GaussianDropout,
     GaussianNoise,
     SpatialDropout1D,
     SpatialDropout2D,
+    SpatialDropout3D,
 )
 from tallow.keras.layers.reshaping import (
     Cropping1D,
     Cropping2D,
+    Cropping3D,
     Flatten,
     Permute,
     RepeatVector,
     Reshape,
     UpSampling1D,
     UpSampling2D,
+    UpSampling3D,
     ZeroPadding1D,
     ZeroPadding2D,
+    ZeroPadding3D,
 )
+from tallow.keras.layers.rnn import RNN
 from tallow.keras.layers.variable import Variable
-from tallow.keras.layers.wrappers import Bidirectional, TimeDistributed
+from tallow.keras.layers.wrappers import Bidirectional, SpectralNormalization, TimeDistributed, Wrapper
+from tallow.keras.serialization import deserialize_keras_object as deserialize
+from tallow.keras.serialization import serialize_keras_object as serialize
 
 # Keras' other names for the same.
-AvgPool1D, AvgPool2D = AveragePooling1D, AveragePooling2D
-MaxPool1D, MaxPool2D = MaxPooling1D, MaxPooling2D
-GlobalAvgPool1D, GlobalAvgPool2D = GlobalAveragePooling1D, GlobalAveragePooling2D
-GlobalMaxPool1D, GlobalMaxPool2D = GlobalMaxPooling1D, GlobalMaxPooling2D
-Convolution1D, Convolution2D = Conv1D, Conv2D
+AvgPool1D, AvgPool2D, AvgPool3D = AveragePooling1D, AveragePooling2D, AveragePooling3D
+MaxPool1D, MaxPool2D, MaxPool3D = MaxPooling1D, MaxPooling2D, MaxPooling3D
+GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D = (
+    GlobalAveragePooling1D,
+    GlobalAveragePooling2D,
+    GlobalAveragePooling3D,
+)
+GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D = GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D
+Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
 Convolution1DTranspose, Convolution2DTranspose = Conv1DTranspose, Conv2DTranspose
-SeparableConvolution2D = SeparableConv2D
+Convolution3DTranspose = Conv3DTranspose
+SeparableConvolution1D, SeparableConvolution2D = SeparableConv1D, SeparableConv2D
 
 __all__ = [
     "ELU",
     "GRU",
     "LSTM",
+    "RNN",
     "Activation",
     "ActivityRegularization",
+    "AdaptiveAveragePooling1D",
+    "AdaptiveAveragePooling2D",
+    "AdaptiveAveragePooling3D",
+    "AdaptiveMaxPooling1D",
+    "AdaptiveMaxPooling2D",
+    "AdaptiveMaxPooling3D",
     "Add",
+    "AdditiveAttention",
+    "AlphaDropout",
+    "Attention",
     "Average",
     "AveragePooling1D",
     "AveragePooling2D",
+    "AveragePooling3D",
     "AvgPool1D",
     "AvgPool2D",
+    "AvgPool3D",
     "BatchNormalization",
     "Bidirectional",
     "Concatenate",
@@ -115,33 +159,50 @@ __all__ = [
     "Conv1DTranspose",
     "Conv2D",
     "Conv2DTranspose",
+    "Conv3D",
+    "Conv3DTranspose",
+    "ConvLSTM1D",
+    "ConvLSTM2D",
+    "ConvLSTM3D",
     "Convolution1D",
     "Convolution1DTranspose",
     "Convolution2D",
     "Convolution2DTranspose",
+    "Convolution3D",
+    "Convolution3DTranspose",
     "Cropping1D",
     "Cropping2D",
+    "Cropping3D",
     "Dense",
+    "DepthwiseConv1D",
     "DepthwiseConv2D",
     "Dot",
     "Dropout",
+    "EinsumDense",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GaussianDropout",
     "GaussianNoise",
     "GlobalAveragePooling1D",
     "GlobalAveragePooling2D",
+    "GlobalAveragePooling3D",
     "GlobalAvgPool1D",
     "GlobalAvgPool2D",
+    "GlobalAvgPool3D",
     "GlobalMaxPool1D",
     "GlobalMaxPool2D",
+    "GlobalMaxPool3D",
     "GlobalMaxPooling1D",
     "GlobalMaxPooling2D",
+    "GlobalMaxPooling3D",
     "GroupNormalization",
+    "GroupQueryAttention",
     "Identity",
     "Input",
     "InputLayer",
     "InputSpec",
+    "LSTMCell",
     "Lambda",
     "Layer",
     "LayerNormalization",
@@ -149,8 +210,10 @@ __all__ = [
     "Masking",
     "MaxPool1D",
     "MaxPool2D",
+    "MaxPool3D",
     "MaxPooling1D",
     "MaxPooling2D",
+    "MaxPooling3D",
     "Maximum",
     "Minimum",
     "MultiHeadAttention",
@@ -159,6 +222,7 @@ __all__ = [
     "Operator",
     "PReLU",
     "Permute",
+    "Pipeline",
     "RMSNormalization",
     "RandomBrightness",
     "RandomContrast",
@@ -170,26 +234,38 @@ __all__ = [
     "RepeatVector",
     "Rescaling",
     "Reshape",
+    "ReversibleEmbedding",
+    "SeparableConv1D",
     "SeparableConv2D",
+    "SeparableConvolution1D",
     "SeparableConvolution2D",
     "SimpleRNN",
+    "SimpleRNNCell",
     "Softmax",
     "SpatialDropout1D",
     "SpatialDropout2D",
+    "SpatialDropout3D",
+    "SpectralNormalization",
+    "StackedRNNCells",
     "Subtract",
     "TimeDistributed",
     "UnitNormalization",
     "UpSampling1D",
     "UpSampling2D",
+    "UpSampling3D",
     "Variable",
+    "Wrapper",
     "ZeroPadding1D",
     "ZeroPadding2D",
+    "ZeroPadding3D",
     "add",
     "average",
     "concatenate",
+    "deserialize",
     "dot",
     "maximum",
     "minimum",
     "multiply",
+    "serialize",
     "subtract",
 ]

@@ -1,12 +1,14 @@
-"""Attention.
+"""Attention in several heads, with projections to them and back.
 
-Letters: N batch, T query positions, S key positions, D width, H heads, K = key_dim, V = value_dim.
+Letters: N batch, T query positions, S key positions, D width, H query heads, G key/value heads, K = key_dim,
+V = value_dim.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
@@ -15,11 +17,11 @@ from tallow.keras import initializers
 from tallow.keras.layers.activation import masked_softmax
 from tallow.keras.layers.affine import Affine, affine, as_float
 from tallow.keras.layers.checks import known, positive
-from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
-from tallow.keras.layers.regularization import checked_rate
+from tallow.keras.layers.regularization import checked_rate, kept
 from tallow.keras.shapes import Shape
 from tallow.nn import functional as F
+from tallow.random import Generator
 from tallow.tensor import Tensor
 
 
@@ -40,7 +42,12 @@ class HeadProjection(Affine):
 
     def build(self, input_shape: Shape) -> None:
         width = tuple(known(self.name, input_shape, axis) for axis in range(-self.contracted, 0))
-        self.add_kernel_and_bias((*width, *self.output_dims), self.output_dims)
+        shape = (*width, *self.output_dims)
+        axes = range(len(shape))
+        self.kernel_initializer = initializers.with_axes(
+            self.kernel_initializer, axes[: self.contracted], axes[self.contracted :]
+        )
+        self.add_kernel_and_bias(shape, self.output_dims)
 
     def call(self, x: Tensor) -> Tensor:
         kept = x.shape[: x.ndim - self.contracted]
@@ -54,63 +61,70 @@ class HeadProjection(Affine):
         return (*input_shape[: len(input_shape) - self.contracted], *self.output_dims)
 
 
-class MultiHeadAttention(Layer):
+class HeadedAttention(Layer):
     """softmax(q kᵀ / √K + mask) v in several heads, each with projections of its own, and one of all to the output.
 
-    Args:    as keras.layers.MultiHeadAttention, except attention_axes other than the sequence's, sliding_window and
-        use_gate, which are refused; flash_attention has no meaning here
+    Args:
+        heads: H, G, K and V.
+        dropout: of the scores.
+        settings: those of the projections: use_bias, initializers, regularizers, constraints.
+        attention_axes: the dims that positions are along; by default all between the batch and the features.
+        sliding_window: a query sees keys at most this far away, less one.
+        use_gate: multiply what the heads give by a sigmoid of the query.
+        seed: of the dropout, which otherwise follows tallow's default generator.
+
     Shapes:  query (N, T, D), value (N, S, Dv), key (N, S, Dk), by default the value -> (N, T, D), or `output_shape`
              instead of D; with return_attention_scores also (N, H, T, S). attention_mask (N, T, S), True where a query
-             sees a key; query_mask (N, T), value_mask and key_mask (N, S), as masks that travel with tensors
-    Source:  Vaswani et al. 2017, arXiv:1706.03762
+             sees a key; query_mask (N, T), value_mask and key_mask (N, S), as masks that travel with tensors.
+             T and S are several dims where attention_axes are.
     """
 
     supports_masking = True
 
     def __init__(
         self,
-        num_heads: int,
-        key_dim: int,
-        value_dim: int | None = None,
-        dropout: float = 0.0,
-        use_bias: bool = True,
-        output_shape: Any = None,
-        attention_axes: Any = None,
-        sliding_window: Any = None,
-        flash_attention: Any = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        use_gate: bool = False,
-        seed: int | None = None,
+        heads: tuple[int, int, int, int],
+        dropout: float,
+        settings: tuple[Any, ...],
+        output_shape: tuple[int, ...] | None,
+        attention_axes: Sequence[int] | None,
+        sliding_window: int | None,
+        use_gate: bool,
+        seed: int | None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if attention_axes not in (None, 1, (1,), [1]) or sliding_window is not None or use_gate:
-            raise ArgumentError(f"{self.name}: attention_axes, sliding_window and use_gate are not supported")
-        self.num_heads = positive(self.name, "num_heads", num_heads)
-        self.key_dim = positive(self.name, "key_dim", key_dim)
-        self.value_dim = key_dim if value_dim is None else positive(self.name, "value_dim", value_dim)
+        names = ("number of query heads", "number of key and value heads", "width of keys", "width of values")
+        self.heads = tuple(positive(self.name, name, n) for name, n in zip(names, heads, strict=True))
         self.dropout = checked_rate(self.name, dropout)
-        self.projected = (output_shape,) if isinstance(output_shape, int) else output_shape
-        self.settings = (
-            use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
-            activity_regularizer, kernel_constraint, bias_constraint,
-        )  # fmt: skip
+        self.settings = settings
+        self.projected = output_shape
+        self.axes = None if attention_axes is None else tuple(attention_axes)
+        self.sliding_window = None
+        if sliding_window is not None:
+            self.sliding_window = positive(self.name, "sliding_window", sliding_window)
+        self.use_gate = use_gate
+        self._generator = None if seed is None else Generator().manual_seed(seed)
 
     def build(self, query_shape: Shape, value_shape: Any = None, key_shape: Shape | None = None) -> None:
-        for shape in (query_shape, value_shape, key_shape or value_shape):
-            InputSpec(ndim=3).check(self.name, shape)
-        H = self.num_heads
+        rank, key_shape = len(query_shape), key_shape or value_shape
+        if rank < 3 or {len(value_shape), len(key_shape)} != {rank}:  # type: ignore[arg-type]  # it is not None
+            raise ArgumentError(
+                f"{self.name}: query {query_shape}, value {value_shape} and key {key_shape} must have the same number "
+                "of dims, three at least"
+            )
+        axes = range(1, rank - 1) if self.axes is None else sorted(axis % rank for axis in self.axes)
+        if not axes or not 1 <= axes[0] <= axes[-1] < rank - 1:
+            raise ArgumentError(f"{self.name}: attention_axes={self.axes}", mend=f"use axes from 1 to {rank - 2}")
+        self.axes = tuple(axes)
+        H, G, K, V = self.heads
         output = (known(self.name, query_shape, -1),) if self.projected is None else tuple(self.projected)
-        self.query_dense = self._projection("query", query_shape, 1, (H, self.key_dim))
-        self.key_dense = self._projection("key", key_shape or value_shape, 1, (H, self.key_dim))
-        self.value_dense = self._projection("value", value_shape, 1, (H, self.value_dim))
-        self.output_dense = self._projection("attention_output", (None, None, H, self.value_dim), 2, output)
+        self.query_dense = self._projection("query", query_shape, 1, (H, K))
+        self.key_dense = self._projection("key", key_shape, 1, (G, K))  # type: ignore[arg-type]
+        if self.use_gate:
+            self.gate_dense = self._projection("gate", query_shape, 1, (H, V))
+        self.value_dense = self._projection("value", value_shape, 1, (G, V))
+        self.output_dense = self._projection("attention_output", (*query_shape[:-1], H, V), 2, output)
 
     def _projection(self, name: str, input_shape: Shape, contracted: int, output: tuple[int, ...]) -> HeadProjection:
         use_bias, kernel, bias, *others = self.settings
@@ -133,21 +147,88 @@ class MultiHeadAttention(Layer):
         use_causal_mask: bool = False,
     ) -> Any:
         key = value if key is None else key
-        masks = _masks(query_mask, value_mask, key_mask, attention_mask)
-        is_causal = use_causal_mask and not masks and not return_attention_scores
-        if use_causal_mask and not is_causal:
-            seen = tl.ones(query.shape[1], value.shape[1], dtype=tl.bool, device=query.device).tril()
-            masks.append(seen[None, None])
-        allowed = functools.reduce(lambda one, other: one & other, masks) if masks else None
-        heads = ((self.query_dense, query), (self.key_dense, key), (self.value_dense, value))
-        q, k, v = (project(x).transpose(1, 2) for project, x in heads)
+        masks = self._masks(query_mask, value_mask, key_mask, attention_mask)
+        along_one = self.axes == (1,) and query.ndim == 3
+        if not along_one and (use_causal_mask or self.sliding_window or len(masks) > (attention_mask is not None)):
+            raise ArgumentError(
+                f"{self.name}: masks of sequences, use_causal_mask and sliding_window are for inputs of three dims, "
+                f"got {query.ndim}",
+                mend="give attention_mask, with the dims of the queries and of the keys",
+            )
         dropout = self.dropout if training else 0.0
-        if not return_attention_scores:
-            y = F.scaled_dot_product_attention(q, k, v, allowed, dropout, is_causal)
-            return self.output_dense(y.transpose(1, 2))
-        scores = masked_softmax((q * self.key_dim**-0.5) @ k.mT, -1, allowed)
-        y = F.dropout(scores, dropout) @ v
-        return self.output_dense(y.transpose(1, 2)), scores
+        by_scores = return_attention_scores or (dropout > 0 and self._generator is not None)
+        is_causal = use_causal_mask and not masks and self.sliding_window is None and not by_scores
+        if not is_causal and (use_causal_mask or self.sliding_window is not None):
+            masks.append(self._near(query, value, use_causal_mask))
+        allowed = functools.reduce(lambda one, other: one & other, masks) if masks else None
+        projected = ((self.query_dense, query), (self.key_dense, key), (self.value_dense, value))
+        q, k, v = (self._by_heads(project(x)) for project, x in projected)
+        scores = None
+        if by_scores:
+            scores, y = self._scored(q, k, v, allowed, dropout)
+        else:
+            enable_gqa = self.heads[0] != self.heads[1]
+            y = F.scaled_dot_product_attention(q, k, v, allowed, dropout, is_causal, enable_gqa=enable_gqa)
+        y = self._back(y, query)
+        if self.use_gate:
+            y = y * tl.sigmoid(self.gate_dense(query))
+        y = self.output_dense(y)
+        if not return_attention_scores or scores is None:
+            return y
+        positions = (*(query.shape[a] for a in self.axes), *(key.shape[a] for a in self.axes))
+        return y, scores.reshape(*scores.shape[:-2], *positions)
+
+    def _scored(self, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, dropout: float) -> tuple[Tensor, Tensor]:
+        """The scores of the heads, and what they make of the values."""
+        H, G, K, _ = self.heads
+        if H != G:
+            k, v = k.repeat_interleave(H // G, -3), v.repeat_interleave(H // G, -3)
+        scores = masked_softmax((q * K**-0.5) @ k.mT, -1, allowed)
+        if not dropout:
+            return scores, scores @ v
+        return scores, (scores * kept(scores, dropout, scores.shape, self._generator)) @ v
+
+    def _others(self, rank: int) -> list[int]:
+        """The dims beside the batch that positions are not along."""
+        return [axis for axis in range(1, rank) if axis not in self.axes]  # type: ignore[operator]  # built
+
+    def _by_heads(self, x: Tensor) -> Tensor:
+        """(N, *positions and others, H, K) -> (N, *others, H, T, K)"""
+        others = self._others(x.ndim - 2)
+        x = x.permute(0, *others, x.ndim - 2, *self.axes, x.ndim - 1)  # type: ignore[misc]  # built
+        return x.reshape(*x.shape[: len(others) + 2], -1, x.shape[-1])
+
+    def _back(self, y: Tensor, query: Tensor) -> Tensor:
+        """(N, *others, H, T, V) -> (N, *positions and others, H, V)"""
+        axes: tuple[int, ...] = self.axes  # type: ignore[assignment]  # built
+        others = self._others(query.ndim - 1)
+        y = y.reshape(*y.shape[:-2], *(query.shape[axis] for axis in axes), y.shape[-1])
+        order = (0, *others, query.ndim, *axes, query.ndim + 1)  # where each dim is to be
+        return y.permute(*(order.index(dim) for dim in (*range(query.ndim - 1), query.ndim, query.ndim + 1)))
+
+    def _masks(
+        self,
+        query_mask: Tensor | None,
+        value_mask: Tensor | None,
+        key_mask: Tensor | None,
+        attention_mask: Tensor | None,
+    ) -> list[Tensor]:
+        """Which keys each query sees: booleans that broadcast to (N, ..., H, T, S), all of which must hold."""
+        masks = [] if query_mask is None else [query_mask[:, None, :, None]]
+        masks += [mask[:, None, None, :] for mask in (value_mask, key_mask) if mask is not None]
+        if attention_mask is not None:
+            count = len(self.axes)  # type: ignore[arg-type]  # built
+            front, positions = attention_mask.shape[: -2 * count], attention_mask.shape[-2 * count :]
+            flat = attention_mask.reshape(*front, math.prod(positions[:count]), math.prod(positions[count:]))
+            masks.append(flat[:, None] if len(front) == 1 else flat)
+        return [mask.to(tl.bool) for mask in masks]
+
+    def _near(self, query: Tensor, value: Tensor, is_causal: bool) -> Tensor:
+        """Which keys are not after a query, and within the window."""
+        T, S = query.shape[1], value.shape[1]
+        back = tl.arange(T, device=query.device)[:, None] - tl.arange(S, device=query.device)
+        near = back >= 0 if is_causal else tl.ones(T, S, dtype=tl.bool, device=query.device)
+        return near if self.sliding_window is None else near & (back.abs() < self.sliding_window)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         return previous_mask
@@ -164,12 +245,90 @@ class MultiHeadAttention(Layer):
         return (*query_shape[:-1], *last)
 
 
-def _masks(
-    query_mask: Tensor | None, value_mask: Tensor | None, key_mask: Tensor | None, attention_mask: Tensor | None
-) -> list[Tensor]:
-    """Which keys each query sees: booleans that broadcast to (N, H, T, S), all of which must hold."""
-    masks = [] if query_mask is None else [query_mask[:, None, :, None]]
-    masks += [mask[:, None, None, :] for mask in (value_mask, key_mask) if mask is not None]
-    if attention_mask is not None:
-        masks.append(attention_mask[:, None] if attention_mask.ndim == 3 else attention_mask)
-    return [mask.to(tl.bool) for mask in masks]
+class MultiHeadAttention(HeadedAttention):
+    """softmax(q kᵀ / √K + mask) v in several heads.
+
+    Args:    as keras.layers.MultiHeadAttention; flash_attention has no meaning here, where kernels are chosen by
+        tallow.kernels
+    Shapes:  see HeadedAttention
+    Source:  Vaswani et al. 2017, arXiv:1706.03762
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        output_shape: Any = None,
+        attention_axes: Any = None,
+        sliding_window: int | None = None,
+        flash_attention: Any = None,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        use_gate: bool = False,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        settings = (
+            use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+            activity_regularizer, kernel_constraint, bias_constraint,
+        )  # fmt: skip
+        super().__init__(
+            (num_heads, num_heads, key_dim, key_dim if value_dim is None else value_dim), dropout, settings,
+            (output_shape,) if isinstance(output_shape, int) else output_shape,
+            (attention_axes,) if isinstance(attention_axes, int) else attention_axes,
+            sliding_window, use_gate, seed, **kwargs,
+        )  # fmt: skip
+        self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, self.heads[3]
+
+
+class GroupQueryAttention(HeadedAttention):
+    """Attention in which several heads of queries share one of keys and values.
+
+    Args:    as keras.layers.GroupQueryAttention; flash_attention has no meaning here, where kernels are chosen by
+        tallow.kernels
+    Shapes:  see HeadedAttention
+    Source:  Ainslie et al. 2023, arXiv:2305.13245
+    """
+
+    def __init__(
+        self,
+        head_dim: int,
+        num_query_heads: int,
+        num_key_value_heads: int,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        sliding_window: int | None = None,
+        flash_attention: Any = None,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        use_gate: bool = False,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        settings = (
+            use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+            activity_regularizer, kernel_constraint, bias_constraint,
+        )  # fmt: skip
+        super().__init__(
+            (num_query_heads, num_key_value_heads, head_dim, head_dim), dropout, settings, None, (1,), sliding_window,
+            use_gate, seed, **kwargs,
+        )  # fmt: skip
+        if num_query_heads % num_key_value_heads:
+            raise ArgumentError(
+                f"{self.name}: num_query_heads={num_query_heads} must be a multiple of "
+                f"num_key_value_heads={num_key_value_heads}"
+            )
+        self.head_dim, self.num_query_heads, self.num_key_value_heads = head_dim, num_query_heads, num_key_value_heads

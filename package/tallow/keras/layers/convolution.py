@@ -1,4 +1,4 @@
-"""Convolutions in one and two dims.
+"""Convolutions in one, two and three dims.
 
 Letters: in, out channels; `kernel_size` and `spatial` stand for as many sizes as there are spatial dims.
 """
@@ -33,8 +33,12 @@ from tallow.tensor import Tensor
 # Activations that look at several elements; all others may come before the channels are turned around.
 ACROSS_ELEMENTS = (activations.softmax, activations.log_softmax, activations.glu)
 
+# By the number of spatial dims, less one.
+CONVOLUTIONS = (F.conv1d, F.conv2d, F.conv3d)
+TRANSPOSED = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
 
-class _Convolution(Affine):
+
+class Convolution(Affine):
     """What all convolutions share: windows, the turn of the channels, bias and activation."""
 
     rank: int
@@ -71,8 +75,7 @@ class _Convolution(Affine):
         both = symmetric(pads)
         if both is None:
             x, both = pad(x, pads), (0,) * self.rank
-        function = F.conv1d if self.rank == 1 else F.conv2d
-        return function(x, weight, bias, self.strides, both, self.dilation_rate, groups)
+        return CONVOLUTIONS[self.rank - 1](x, weight, bias, self.strides, both, self.dilation_rate, groups)
 
     def _activated(self, y: Tensor, activation: activations.Activation) -> Tensor:
         """The activation of a result with its channels first, and its channels where they belong."""
@@ -85,7 +88,7 @@ class _Convolution(Affine):
         return [window_count(self.name, n, r, s, self.padding) for n, r, s in spatial]
 
 
-class _Conv(_Convolution):
+class _Conv(Convolution):
     """Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, filters);
     kernel (*kernel_size, in / groups, filters)
     """
@@ -158,24 +161,30 @@ class Conv2D(_Conv):
     rank = 2
 
 
-class DepthwiseConv2D(_Convolution):
-    """A convolution of each channel by itself.
+class Conv3D(_Conv):
+    """A convolution over volumes, or over the frames of videos.
 
-    Args:    as keras.layers.DepthwiseConv2D; depth_multiplier: how many channels each gives
-    Shapes:  x (batch, height, width, in) -> (batch, new height, new width, in · depth_multiplier);
-             kernel (height, width, in, depth_multiplier)
+    Args:    as keras.layers.Conv3D
+    Shapes:  x (batch, depth, height, width, in) -> (batch, new depth, new height, new width, filters);
+             kernel (depth, height, width, in / groups, filters)
     """
 
-    rank = 2
+    rank = 3
+
+
+class _DepthwiseConv(Convolution):
+    """Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, in · depth_multiplier);
+    kernel (*kernel_size, in, depth_multiplier)
+    """
 
     def __init__(
         self,
         kernel_size: Any,
-        strides: Any = (1, 1),
+        strides: Any = 1,
         padding: str = "valid",
         depth_multiplier: int = 1,
         data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
+        dilation_rate: Any = 1,
         activation: Any = None,
         use_bias: bool = True,
         depthwise_initializer: Any = "glorot_uniform",
@@ -209,25 +218,42 @@ class DepthwiseConv2D(_Convolution):
         return with_spatial(input_shape, self._window_counts(input_shape), width, self.channels_last)
 
 
-class SeparableConv2D(_Convolution):
-    """A depthwise convolution, and a map of the channels at each place.
+class DepthwiseConv1D(_DepthwiseConv):
+    """A convolution along one dim, of each channel by itself.
 
-    Args:    as keras.layers.SeparableConv2D
-    Shapes:  x (batch, height, width, in) -> (batch, new height, new width, filters);
-             depthwise_kernel (height, width, in, depth_multiplier);
-             pointwise_kernel (1, 1, in · depth_multiplier, filters)
+    Args:    as keras.layers.DepthwiseConv1D; depth_multiplier: how many channels each gives
+    Shapes:  x (batch, steps, in) -> (batch, new steps, in · depth_multiplier);
+             kernel (kernel_size, in, depth_multiplier)
+    """
+
+    rank = 1
+
+
+class DepthwiseConv2D(_DepthwiseConv):
+    """A convolution of each channel by itself.
+
+    Args:    as keras.layers.DepthwiseConv2D; depth_multiplier: how many channels each gives
+    Shapes:  x (batch, height, width, in) -> (batch, new height, new width, in · depth_multiplier);
+             kernel (height, width, in, depth_multiplier)
     """
 
     rank = 2
+
+
+class _SeparableConv(Convolution):
+    """Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, filters);
+    depthwise_kernel (*kernel_size, in, depth_multiplier);
+    pointwise_kernel (1, ..., 1, in · depth_multiplier, filters)
+    """
 
     def __init__(
         self,
         filters: int,
         kernel_size: Any,
-        strides: Any = (1, 1),
+        strides: Any = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
+        dilation_rate: Any = 1,
         depth_multiplier: int = 1,
         activation: Any = None,
         use_bias: bool = True,
@@ -263,17 +289,41 @@ class SeparableConv2D(_Convolution):
             constraint=self.depthwise_constraint,
             name="depthwise_kernel",
         )
-        pointwise = (1, 1, width * self.depth_multiplier, self.filters)
+        pointwise = (*[1] * self.rank, width * self.depth_multiplier, self.filters)
         self.pointwise_kernel = self.add_kernel(pointwise, "pointwise_kernel")
         self.bias = self.add_bias((self.filters,))
 
     def call(self, x: Tensor) -> Tensor:
         x = to_first(as_float(x, self.depthwise_kernel), self.channels_last)
         y = self._convolve(x, depthwise_weight(self.depthwise_kernel), None, x.shape[1])
-        return self._activated(F.conv2d(y, self.pointwise_kernel.permute(3, 2, 0, 1), self.bias), self.activation)
+        pointwise = self.pointwise_kernel.permute(self.rank + 1, self.rank, *range(self.rank))
+        return self._activated(CONVOLUTIONS[self.rank - 1](y, pointwise, self.bias), self.activation)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return with_spatial(input_shape, self._window_counts(input_shape), self.filters, self.channels_last)
+
+
+class SeparableConv1D(_SeparableConv):
+    """A depthwise convolution along one dim, and a map of the channels at each step.
+
+    Args:    as keras.layers.SeparableConv1D
+    Shapes:  x (batch, steps, in) -> (batch, new steps, filters); depthwise_kernel (kernel_size, in, depth_multiplier);
+             pointwise_kernel (1, in · depth_multiplier, filters)
+    """
+
+    rank = 1
+
+
+class SeparableConv2D(_SeparableConv):
+    """A depthwise convolution, and a map of the channels at each place.
+
+    Args:    as keras.layers.SeparableConv2D
+    Shapes:  x (batch, height, width, in) -> (batch, new height, new width, filters);
+             depthwise_kernel (height, width, in, depth_multiplier);
+             pointwise_kernel (1, 1, in · depth_multiplier, filters)
+    """
+
+    rank = 2
 
 
 class _ConvTranspose(_Conv):
@@ -319,8 +369,7 @@ class _ConvTranspose(_Conv):
     def call(self, x: Tensor) -> Tensor:
         x = to_first(as_float(x, self.kernel), self.channels_last)
         weight = self.kernel.permute(self.rank + 1, self.rank, *range(self.rank))
-        function = F.conv_transpose1d if self.rank == 1 else F.conv_transpose2d
-        y = function(x, weight, None, self.strides, dilation=self.dilation_rate)
+        y = TRANSPOSED[self.rank - 1](x, weight, None, self.strides, dilation=self.dilation_rate)
         # All of the result, of which the padding of the convolution that this one turns around is cut off; where that
         # reaches over the end, nothing was added there.
         cuts = [self._cut(axis, n) for axis, n in enumerate(x.shape[2:])]
@@ -369,6 +418,17 @@ class Conv2DTranspose(_ConvTranspose):
     """
 
     rank = 2
+
+
+class Conv3DTranspose(_ConvTranspose):
+    """The adjoint of Conv3D.
+
+    Args:    as keras.layers.Conv3DTranspose
+    Shapes:  x (batch, depth, height, width, in) -> (batch, new depth, new height, new width, filters);
+             kernel (depth, height, width, filters, in)
+    """
+
+    rank = 3
 
 
 def depthwise_weight(kernel: Tensor) -> Tensor:

@@ -11,7 +11,9 @@ from tallow.keras.layers.affine import Affine, affine, as_float
 from tallow.keras.layers.checks import known, positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
+from tallow.keras.layers.weighted import as_dtype
 from tallow.keras.shapes import Shape
+from tallow.keras.symbolic import KerasTensor
 from tallow.nn.functional.embedding import embedding
 from tallow.tensor import Tensor
 
@@ -119,3 +121,63 @@ class Embedding(Layer):
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape, self.output_dim)
+
+
+class ReversibleEmbedding(Embedding):
+    """An embedding that also turns vectors back into scores of indices, by `layer(x, reverse=True)`.
+
+    Args:    as keras.layers.ReversibleEmbedding
+        tie_weights: use the same matrix both ways; otherwise reverse_embeddings is another one.
+        reverse_dtype: in which the scores are computed.
+        logit_soft_cap: bound of the scores, by a tanh.
+
+    Shapes:  x (batch, ...) of integers -> (batch, ..., output_dim); with reverse=True x (batch, ..., output_dim)
+             -> (batch, ..., input_dim); reverse_embeddings (output_dim, input_dim)
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        tie_weights: bool = True,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        reverse_dtype: Any = None,
+        logit_soft_cap: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            input_dim, output_dim, embeddings_initializer, embeddings_regularizer, embeddings_constraint, mask_zero,
+            **kwargs,
+        )  # fmt: skip
+        self.tie_weights = tie_weights
+        self.reverse_dtype = None if reverse_dtype is None else as_dtype(reverse_dtype)
+        self.logit_soft_cap = logit_soft_cap
+
+    def build(self, input_shape: Any = None) -> None:
+        super().build(input_shape)
+        if not self.tie_weights:
+            self.reverse_embeddings = self.add_weight(
+                (self.output_dim, self.input_dim), self.embeddings_initializer, name="reverse_embeddings"
+            )
+
+    def call(self, x: Tensor, reverse: bool = False) -> Tensor:
+        if not reverse:
+            return super().call(x)
+        kernel = self.embeddings.mT if self.tie_weights else self.reverse_embeddings
+        if self.reverse_dtype is not None:
+            x, kernel = x.to(self.reverse_dtype), kernel.to(self.reverse_dtype)
+        logits = x @ kernel
+        cap = self.logit_soft_cap
+        return logits if cap is None else (logits / cap).tanh() * cap
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        if inputs.is_floating_point():  # vectors on their way back
+            return None
+        return super().compute_mask(inputs, previous_mask)
+
+    def compute_output_spec(self, x: Any, reverse: bool = False) -> Any:
+        shape = (*x.shape[:-1], self.input_dim) if reverse else (*x.shape, self.output_dim)
+        return KerasTensor(shape, self.reverse_dtype or self._dtype if reverse else self._dtype)

@@ -1,7 +1,8 @@
-"""Pooling in one and two dims, of windows and of all there is."""
+"""Pooling in one, two and three dims: of windows, of a number of parts, and of all there is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tallow as tl
@@ -25,6 +26,12 @@ from tallow.keras.layers.windows import (
 from tallow.keras.shapes import Shape
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
+
+# By the number of spatial dims, less one.
+MAXIMA = (F.max_pool1d, F.max_pool2d, F.max_pool3d)
+AVERAGES = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)
+ADAPTIVE_MAXIMA = (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d)
+ADAPTIVE_AVERAGES = (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)
 
 
 class _Pooling(Layer):
@@ -66,17 +73,16 @@ class _Pooling(Layer):
 
 class _MaxPooling(_Pooling):
     def _pool(self, x: Tensor, pads: Pads) -> Tensor:
-        function = F.max_pool1d if self.rank == 1 else F.max_pool2d
         both = symmetric(pads)
         if both is None:
             x, both = pad(x, pads, float("-inf")), (0,) * self.rank
-        return function(x, self.pool_size, self.strides, both)
+        return MAXIMA[self.rank - 1](x, self.pool_size, self.strides, both)
 
 
 class _AveragePooling(_Pooling):
     def _pool(self, x: Tensor, pads: Pads) -> Tensor:
         """What is padded does not count."""
-        function = F.avg_pool1d if self.rank == 1 else F.avg_pool2d
+        function = AVERAGES[self.rank - 1]
         both = symmetric(pads)
         if both is not None:
             return function(x, self.pool_size, self.strides, both, count_include_pad=False)
@@ -105,6 +111,16 @@ class MaxPooling2D(_MaxPooling):
     rank = 2
 
 
+class MaxPooling3D(_MaxPooling):
+    """The maximum of each window of a volume.
+
+    Args:    as keras.layers.MaxPooling3D
+    Shapes:  x (batch, depth, height, width, channels) -> (batch, *windows, channels)
+    """
+
+    rank = 3
+
+
 class AveragePooling1D(_AveragePooling):
     """The mean of each window of steps.
 
@@ -123,6 +139,77 @@ class AveragePooling2D(_AveragePooling):
     """
 
     rank = 2
+
+
+class AveragePooling3D(_AveragePooling):
+    """The mean of each window of a volume.
+
+    Args:    as keras.layers.AveragePooling3D
+    Shapes:  x (batch, depth, height, width, channels) -> (batch, *windows, channels)
+    """
+
+    rank = 3
+
+
+class _AdaptivePooling(Layer):
+    """Base of pooling into a number of parts that does not depend on the input's size.
+
+    Args:    output_size: the number of parts, for each dim or for all; data_format
+    Shapes:  x (batch, *spatial, channels) -> (batch, *output_size, channels)
+    """
+
+    rank: int
+    functions: tuple[Callable[..., Tensor], ...]
+
+    def __init__(self, output_size: Any, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.output_size = sizes(self.name, "output_size", output_size, self.rank)
+        self.channels_last = checked_format(self.name, data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def call(self, x: Tensor) -> Tensor:
+        parts = self.functions[self.rank - 1](to_first(x, self.channels_last), self.output_size)
+        return from_first(parts, self.channels_last)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        channels = channels_of(input_shape, self.channels_last)
+        return with_spatial(input_shape, self.output_size, channels, self.channels_last)
+
+
+class AdaptiveMaxPooling1D(_AdaptivePooling):
+    """The maximum of each of `output_size` parts of a sequence."""
+
+    rank, functions = 1, ADAPTIVE_MAXIMA
+
+
+class AdaptiveMaxPooling2D(_AdaptivePooling):
+    """The maximum of each of `output_size` parts of an image."""
+
+    rank, functions = 2, ADAPTIVE_MAXIMA
+
+
+class AdaptiveMaxPooling3D(_AdaptivePooling):
+    """The maximum of each of `output_size` parts of a volume."""
+
+    rank, functions = 3, ADAPTIVE_MAXIMA
+
+
+class AdaptiveAveragePooling1D(_AdaptivePooling):
+    """The mean of each of `output_size` parts of a sequence."""
+
+    rank, functions = 1, ADAPTIVE_AVERAGES
+
+
+class AdaptiveAveragePooling2D(_AdaptivePooling):
+    """The mean of each of `output_size` parts of an image."""
+
+    rank, functions = 2, ADAPTIVE_AVERAGES
+
+
+class AdaptiveAveragePooling3D(_AdaptivePooling):
+    """The mean of each of `output_size` parts of a volume."""
+
+    rank, functions = 3, ADAPTIVE_AVERAGES
 
 
 class _GlobalPooling(Layer):
@@ -163,6 +250,12 @@ class GlobalMaxPooling2D(GlobalMaxPooling1D):
     rank = 2
 
 
+class GlobalMaxPooling3D(GlobalMaxPooling1D):
+    """The maximum over a volume.  Shapes:  x (batch, depth, height, width, channels) -> (batch, channels)"""
+
+    rank = 3
+
+
 class GlobalAveragePooling1D(_GlobalPooling):
     """The mean over all steps; with a mask, over those that count.
 
@@ -190,3 +283,9 @@ class GlobalAveragePooling2D(_GlobalPooling):
 
     def call(self, x: Tensor) -> Tensor:
         return x.mean(self._axes, keepdim=self.keepdims)
+
+
+class GlobalAveragePooling3D(GlobalAveragePooling2D):
+    """The mean over a volume.  Shapes:  x (batch, depth, height, width, channels) -> (batch, channels)"""
+
+    rank = 3

@@ -87,6 +87,42 @@ class SpatialDropout2D(_SpatialDropout):
     rank = 2
 
 
+class SpatialDropout3D(_SpatialDropout):
+    """Dropout of whole channels.  Shapes:  x (batch, depth, height, width, channels)"""
+
+    rank = 3
+
+
+class AlphaDropout(Noisy):
+    """In training, a part of the elements as the lowest value of selu, and all scaled and shifted such that mean and
+    variance stay.
+
+    Args:
+        rate: the probability of that, from 0 to 1.
+        noise_shape: one decision for each element of this shape, which broadcasts; None takes the input's size.
+
+    Source:  Klambauer et al. 2017, arXiv:1706.02515
+    """
+
+    LOWEST = -1.7580993408473766  # of selu: -scale · alpha
+
+    def __init__(
+        self, rate: float, noise_shape: Sequence[int | None] | None = None, seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(seed, **kwargs)
+        self.rate = checked_rate(self.name, rate, below=1.0)
+        self.noise_shape = None if noise_shape is None else tuple(noise_shape)
+
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
+        if not training or not self.rate:
+            return x
+        noise = self.noise_shape or (None,) * x.ndim
+        shape = [n if m is None else m for n, m in zip(x.shape, noise, strict=True)]
+        stays = tl.rand(*shape, generator=self._generator, dtype=x.dtype, device=x.device) >= self.rate
+        scale = ((1 - self.rate) * (1 + self.rate * self.LOWEST**2)) ** -0.5
+        return tl.where(stays, x, self.LOWEST) * scale - scale * self.LOWEST * self.rate
+
+
 class GaussianNoise(Noisy):
     """In training, x plus noise from N(0, stddev²)."""
 

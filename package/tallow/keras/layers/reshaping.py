@@ -153,6 +153,18 @@ class ZeroPadding2D(_Framed):
         super().__init__(padding, data_format, **kwargs)
 
 
+class ZeroPadding3D(_Framed):
+    """Zeros around volumes.
+
+    Args:    padding: one number for all sides; one for each dim; or a pair of them, (before, after), for each.
+    """
+
+    rank, argument, sign = 3, "padding", 1
+
+    def __init__(self, padding: Any = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(padding, data_format, **kwargs)
+
+
 class Cropping1D(_Framed):
     """Without some of the first and last steps.
 
@@ -174,6 +186,18 @@ class Cropping2D(_Framed):
     rank, argument, sign = 2, "cropping", -1
 
     def __init__(self, cropping: Any = ((0, 0), (0, 0)), data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(cropping, data_format, **kwargs)
+
+
+class Cropping3D(_Framed):
+    """Without the faces of volumes.
+
+    Args:    cropping: one number for all sides; one for each dim; or a pair of them, (before, after), for each.
+    """
+
+    rank, argument, sign = 3, "cropping", -1
+
+    def __init__(self, cropping: Any = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(cropping, data_format, **kwargs)
 
 
@@ -219,6 +243,30 @@ class UpSampling2D(Layer):
         x = to_first(x, self.channels_last)
         larger = tuple(n * factor for n, factor in zip(x.shape[2:], self.size, strict=True))
         return from_first(F.interpolate(x, larger, mode=self.interpolation), self.channels_last)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        spatial = zip(spatial_of(input_shape, self.channels_last), self.size, strict=True)
+        lengths = [None if n is None else n * factor for n, factor in spatial]
+        return with_spatial(input_shape, lengths, channels_of(input_shape, self.channels_last), self.channels_last)
+
+
+class UpSampling3D(Layer):
+    """Volumes `size` times as large, each element repeated.
+
+    Shapes:  x (batch, depth, height, width, channels) -> (batch, depth · size[0], height · size[1], width · size[2],
+             channels)
+    """
+
+    def __init__(self, size: Any = (2, 2, 2), data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.size = sizes(self.name, "size", size, 3)
+        self.channels_last = checked_format(self.name, data_format)
+        self.input_spec = InputSpec(ndim=5)
+
+    def call(self, x: Tensor) -> Tensor:
+        for axis, times in enumerate(self.size, 1 if self.channels_last else 2):
+            x = x.repeat_interleave(times, axis)
+        return x
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         spatial = zip(spatial_of(input_shape, self.channels_last), self.size, strict=True)

@@ -1,4 +1,4 @@
-"""Layers around layers: both directions of a sequence, each step of one."""
+"""Layers around layers: both directions of a sequence, each step of one, a kernel of bounded size."""
 
 from __future__ import annotations
 
@@ -6,14 +6,36 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
-from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
+from tallow.keras import initializers
+from tallow.keras.layers.checks import positive
+from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
 from tallow.keras.layers.recurrent import Recurrent
+from tallow.keras.layers.rnn import RNN
 from tallow.keras.serialization import serialize_keras_object
 from tallow.keras.shapes import Shape
+from tallow.nn import functional as F
 from tallow.tensor import Tensor
 
 MERGES = ("concat", "sum", "mul", "ave", None)
+
+
+class Wrapper(Layer):
+    """Base of layers around one layer, which they build.
+
+    Args:    layer: it is kept as `layer`.
+    """
+
+    def __init__(self, layer: Any, **kwargs: Any) -> None:
+        if not isinstance(layer, Layer):
+            raise ArgumentTypeError(f"{type(self).__name__}: {layer!r:.100} is not a layer")
+        super().__init__(**kwargs)
+        self.layer = layer
+
+    def build(self, input_shape: Any) -> None:
+        if not self.layer.built:
+            self.layer.build(input_shape)
 
 
 class Bidirectional(Layer):
@@ -35,7 +57,7 @@ class Bidirectional(Layer):
         backward_layer: Any = None,
         **kwargs: Any,
     ) -> None:
-        if not isinstance(layer, Recurrent):
+        if not isinstance(layer, Recurrent | RNN):
             raise ArgumentTypeError(f"Bidirectional: {layer!r:.100} is not a recurrent layer", mend="wrap an LSTM, say")
         super().__init__(**kwargs)
         if merge_mode not in MERGES:
@@ -106,7 +128,7 @@ class Bidirectional(Layer):
         shape, *states = shapes if self.return_state else (shapes,)
         outputs: tuple[Shape, ...] = (shape,)
         if self.merge_mode == "concat":
-            outputs = ((*shape[:-1], 2 * self.forward_layer.units),)
+            outputs = ((*shape[:-1], 2 * shape[-1]),)
         elif self.merge_mode is None:
             outputs = (shape, shape)
         whole = (*outputs, *states, *states)
@@ -120,28 +142,28 @@ class Bidirectional(Layer):
         return config | {"weights": None}  # the values are in the file of weights
 
 
-class TimeDistributed(Layer):
+class TimeDistributed(Wrapper):
     """A layer for each step of a sequence, with the same weights.
 
-    Shapes:  x (N, T, ...) -> (N, T, what the layer makes of ...)
+    Shapes:  x (N, T, ...), mask (N, T) or (N, T, ...), of which the layer gets what is within steps
+             -> (N, T, what the layer makes of ...)
     """
 
-    def __init__(self, layer: Any, **kwargs: Any) -> None:
-        if not isinstance(layer, Layer):
-            raise ArgumentTypeError(f"TimeDistributed: {layer!r:.100} is not a layer")
-        super().__init__(**kwargs)
-        self.layer = layer
-        self.supports_masking = True
+    supports_masking = True
 
-    def build(self, input_shape: Shape) -> None:
+    def build(self, input_shape: Any) -> None:
         if len(input_shape) < 3:
             raise ArgumentError(f"{self.name}: expected 3 dims at least, got shape {input_shape}")
-        if not self.layer.built:
-            self.layer.build((input_shape[0], *input_shape[2:]))
+        super().build((input_shape[0], *input_shape[2:]))
 
     def call(self, x: Tensor, training: bool = False, mask: Tensor | None = None) -> Tensor:
         batch, steps = x.shape[:2]
-        y = self.layer(x.reshape(batch * steps, *x.shape[2:]))
+        options = {}
+        if mask is not None and tuple(mask.shape[:2]) != (batch, steps):
+            raise ShapeError(f"{self.name}: a mask of shape {tuple(mask.shape)} for an input of {tuple(x.shape)}")
+        if mask is not None and mask.ndim > 2 and "mask" in self.layer._call_parameters:
+            options["mask"] = mask.reshape(batch * steps, *mask.shape[2:])
+        y = self.layer(x.reshape(batch * steps, *x.shape[2:]), **options)
         return y.reshape(batch, steps, *y.shape[1:])
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
@@ -149,9 +171,55 @@ class TimeDistributed(Layer):
         return (shape[0], input_shape[1], *shape[1:])
 
 
+class SpectralNormalization(Wrapper):
+    """A layer whose kernel is divided by its largest singular value, in training before each call.
+
+    Args:
+        layer: one with a kernel, or embeddings.
+        power_iterations: steps of the power method, which goes on from call to call.
+
+    Shapes:  as the layer's; vector_u (1, the kernel's last dim)
+    Source:  Miyato et al. 2018, arXiv:1802.05957
+    """
+
+    def __init__(self, layer: Any, power_iterations: int = 1, **kwargs: Any) -> None:
+        super().__init__(layer, **kwargs)
+        self.power_iterations = positive(self.name, "power_iterations", power_iterations)
+
+    def build(self, input_shape: Any) -> None:
+        super().build(input_shape)
+        self.input_spec = InputSpec(min_ndim=1, axes={-1: input_shape[-1]})
+        kernel = getattr(self.layer, "kernel", None)
+        self.kernel: Any = getattr(self.layer, "embeddings", None) if kernel is None else kernel
+        if self.kernel is None:
+            raise ArgumentTypeError(f"{self.name}: {self.layer.name} has neither a kernel nor embeddings")
+        first = initializers.TruncatedNormal(stddev=0.02)
+        self.vector_u = self.add_weight((1, self.kernel.shape[-1]), first, trainable=False, name="vector_u")
+
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
+        if training:
+            self._normalize()
+        return self.layer(x)  # type: ignore[no-any-return]  # a layer's result
+
+    def _normalize(self) -> None:
+        with tl.no_grad():
+            if not self.kernel.any():
+                return
+            matrix, u = self.kernel.reshape(-1, self.kernel.shape[-1]), self.vector_u
+            for _ in range(self.power_iterations):
+                v = F.normalize(u @ matrix.T, dim=-1)
+                u = F.normalize(v @ matrix, dim=-1)
+            largest = v @ matrix @ u.T
+            self.vector_u.assign(u)
+            self.kernel.assign(self.kernel / largest)
+
+    def compute_output_shape(self, input_shape: Shape) -> Any:
+        return self.layer.compute_output_shape(input_shape)
+
+
 def _parts(result: Any) -> Sequence[Any]:
     return result if isinstance(result, tuple) else (result,)
 
 
-def _copy(layer: Recurrent, name: str, go_backwards: bool) -> Any:
+def _copy(layer: Recurrent | RNN, name: str, go_backwards: bool) -> Any:
     return type(layer).from_config(layer.get_config() | {"name": name, "go_backwards": go_backwards})

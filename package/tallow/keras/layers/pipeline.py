@@ -1,0 +1,38 @@
+"""Several layers as one, without a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tallow.keras.layers.layer import Layer
+
+
+class Pipeline(Layer):
+    """Layers one after the other, as for the preparation of data. It starts in training mode, unlike other layers.
+
+    Args:    layers: each takes what the one before gives.
+    """
+
+    supports_masking = True
+
+    def __init__(self, layers: Sequence[Any], name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.layers = list(layers)
+        self.train()
+
+    def build(self, input_shape: Any) -> None:
+        """The layers build themselves when they are called."""
+
+    def call(self, inputs: Any, training: bool = True) -> Any:
+        for layer in self.layers:
+            inputs = layer(inputs)
+        return inputs
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> None:
+        return None  # the masks of the last layer stay with its result
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        for layer in self.layers:
+            input_shape = layer.compute_output_shape(input_shape)
+        return input_shape

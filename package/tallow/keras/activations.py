@@ -136,6 +136,26 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
     return (x + (x * x + b).sqrt()) / 2
 
 
+def sparse_plus(x: Tensor) -> Tensor:
+    """0 up to -1, x from 1 on, (x + 1)² / 4 between."""
+    return tl.where(x >= 1, x, (x.clamp(min=-1) + 1).square() / 4)
+
+
+def sparse_sigmoid(x: Tensor) -> Tensor:
+    """0 up to -1, 1 from 1 on, (x + 1) / 2 between."""
+    return ((x + 1) / 2).clamp(0, 1)
+
+
+def sparsemax(x: Tensor, axis: int = -1) -> Tensor:
+    """The nearest probabilities to x, most of them 0.  Source: Martins & Astudillo 2016, arXiv:1602.02068"""
+    ordered = x.sort(axis, descending=True)[0].movedim(axis, -1)
+    counts = tl.arange(1, x.shape[axis] + 1, dtype=x.dtype, device=x.device)
+    sums = ordered.cumsum(-1)
+    support = (ordered - (sums - 1) / counts > 0).to(x.dtype)
+    threshold = ((ordered * support).sum(-1, keepdim=True) - 1) / support.sum(-1, keepdim=True)
+    return (x - threshold.movedim(-1, axis)).clamp(min=0.0)
+
+
 swish = silu
 hard_swish = hard_silu
 
@@ -144,7 +164,7 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     for f in (
         celu, elu, exponential, gelu, glu, hard_shrink, hard_sigmoid, hard_silu, hard_tanh, leaky_relu, linear,
         log_sigmoid, log_softmax, mish, relu, relu6, selu, sigmoid, silu, soft_shrink, softmax, softplus, softsign,
-        squareplus, tanh, tanh_shrink, threshold,
+        sparse_plus, sparse_sigmoid, sparsemax, squareplus, tanh, tanh_shrink, threshold,
     )
 }  # fmt: skip
 ALIASES = {"swish": silu, "hard_swish": hard_silu}

@@ -13,7 +13,7 @@ import tallow as tl
 from tallow.errors import ArgumentError
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.regularization import Noisy
-from tallow.keras.layers.windows import checked_format, from_first, to_first
+from tallow.keras.windows import checked_format, from_first, to_first
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
 

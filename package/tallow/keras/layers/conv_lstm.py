@@ -10,15 +10,16 @@ from typing import Any
 import tallow as tl
 from tallow.errors import ShapeError
 from tallow.keras import activations, constraints
+from tallow.keras.functions.convolution import CONVOLUTIONS, turned
 from tallow.keras.layers.affine import as_float
 from tallow.keras.layers.checks import positive
-from tallow.keras.layers.convolution import CONVOLUTIONS, Convolution
+from tallow.keras.layers.convolution import Convolution
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.recurrent_cells import StepDropout
 from tallow.keras.layers.regularization import checked_rate
 from tallow.keras.layers.rnn import RNN
-from tallow.keras.layers.windows import from_first, pad, same_padding, spatial_of, to_first, with_spatial
 from tallow.keras.shapes import Shape
+from tallow.keras.windows import from_first, pad, same_padding, spatial_of, to_first, with_spatial
 from tallow.random import Generator
 from tallow.tensor import Tensor
 
@@ -104,7 +105,7 @@ class ConvLSTMCell(StepDropout, Convolution):
             x = self.dropped("inputs", x, self.dropout)
         if training and self.recurrent_dropout:
             h = self.dropped("states", h, self.recurrent_dropout)
-        gates = self._convolve(to_first(x, self.channels_last), self._turned(self.kernel), self.bias, 1)
+        gates = self._convolve(to_first(x, self.channels_last), turned(self.kernel), self.bias, 1)
         gates = gates + self._recurrent(to_first(h, self.channels_last))
         i, f, g, o = gates.chunk(4, 1)
         c = self.recurrent_activation(f) * to_first(c, self.channels_last) + self.recurrent_activation(
@@ -114,13 +115,10 @@ class ConvLSTMCell(StepDropout, Convolution):
         h, c = from_first(h, self.channels_last), from_first(c, self.channels_last)
         return h, [h, c]
 
-    def _turned(self, kernel: Tensor) -> Tensor:
-        return kernel.permute(self.rank + 1, self.rank, *range(self.rank))
-
     def _recurrent(self, h: Tensor) -> Tensor:
         """The convolution of the state, padded such that its size stays."""
         padded = pad(h, same_padding(h.shape[2:], self.kernel_size, (1,) * self.rank))
-        return CONVOLUTIONS[self.rank - 1](padded, self._turned(self.recurrent_kernel))
+        return CONVOLUTIONS[self.rank - 1](padded, turned(self.recurrent_kernel))
 
     def get_initial_state(self, batch_size: int) -> list[Tensor]:
         """Zeros."""

@@ -9,33 +9,33 @@ from typing import Any
 
 from tallow.errors import ArgumentError
 from tallow.keras import activations, constraints
+from tallow.keras.functions.convolution import (
+    CONVOLUTIONS,
+    convolve,
+    convolve_back,
+    depthwise_weight,
+    length_back,
+    turned,
+    window_pads,
+)
 from tallow.keras.layers.affine import Affine, as_float
 from tallow.keras.layers.checks import known, positive
 from tallow.keras.layers.input_spec import InputSpec
-from tallow.keras.layers.windows import (
-    Pads,
+from tallow.keras.shapes import Shape
+from tallow.keras.windows import (
     checked_format,
     checked_padding,
     from_first,
-    pad,
-    same_padding,
     sizes,
     spatial_of,
-    symmetric,
     to_first,
     window_count,
     with_spatial,
 )
-from tallow.keras.shapes import Shape
-from tallow.nn import functional as F
 from tallow.tensor import Tensor
 
 # Activations that look at several elements; all others may come before the channels are turned around.
 ACROSS_ELEMENTS = (activations.softmax, activations.log_softmax, activations.glu)
-
-# By the number of spatial dims, less one.
-CONVOLUTIONS = (F.conv1d, F.conv2d, F.conv3d)
-TRANSPOSED = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
 
 
 class Convolution(Affine):
@@ -62,20 +62,10 @@ class Convolution(Affine):
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: width})
         return width
 
-    def _pads(self, x: Tensor) -> Pads:
-        if self.padding == "valid":
-            return [(0, 0)] * self.rank
-        if self.padding == "causal":
-            return [(self.reach[0] - 1, 0)]
-        return same_padding(x.shape[2:], self.reach, self.strides)
-
     def _convolve(self, x: Tensor, weight: Tensor, bias: Tensor | None, groups: int) -> Tensor:
         """Of tensors with their channels first."""
-        pads = self._pads(x)
-        both = symmetric(pads)
-        if both is None:
-            x, both = pad(x, pads), (0,) * self.rank
-        return CONVOLUTIONS[self.rank - 1](x, weight, bias, self.strides, both, self.dilation_rate, groups)
+        pads = window_pads(x, self.reach, self.strides, self.padding)
+        return convolve(x, weight, bias, self.strides, pads, self.dilation_rate, groups)
 
     def _activated(self, y: Tensor, activation: activations.Activation) -> Tensor:
         """The activation of a result with its channels first, and its channels where they belong."""
@@ -133,8 +123,7 @@ class _Conv(Convolution):
 
     def call(self, x: Tensor) -> Tensor:
         x = to_first(as_float(x, self.kernel), self.channels_last)
-        weight = self.kernel.permute(self.rank + 1, self.rank, *range(self.rank))
-        return self._activated(self._convolve(x, weight, self.bias, self.groups), self.activation)
+        return self._activated(self._convolve(x, turned(self.kernel), self.bias, self.groups), self.activation)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return with_spatial(input_shape, self._window_counts(input_shape), self.filters, self.channels_last)
@@ -296,8 +285,8 @@ class _SeparableConv(Convolution):
     def call(self, x: Tensor) -> Tensor:
         x = to_first(as_float(x, self.depthwise_kernel), self.channels_last)
         y = self._convolve(x, depthwise_weight(self.depthwise_kernel), None, x.shape[1])
-        pointwise = self.pointwise_kernel.permute(self.rank + 1, self.rank, *range(self.rank))
-        return self._activated(CONVOLUTIONS[self.rank - 1](y, pointwise, self.bias), self.activation)
+        y = CONVOLUTIONS[self.rank - 1](y, turned(self.pointwise_kernel), self.bias)
+        return self._activated(y, self.activation)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return with_spatial(input_shape, self._window_counts(input_shape), self.filters, self.channels_last)
@@ -368,30 +357,14 @@ class _ConvTranspose(_Conv):
 
     def call(self, x: Tensor) -> Tensor:
         x = to_first(as_float(x, self.kernel), self.channels_last)
-        weight = self.kernel.permute(self.rank + 1, self.rank, *range(self.rank))
-        y = TRANSPOSED[self.rank - 1](x, weight, None, self.strides, dilation=self.dilation_rate)
-        # All of the result, of which the padding of the convolution that this one turns around is cut off; where that
-        # reaches over the end, nothing was added there.
-        cuts = [self._cut(axis, n) for axis, n in enumerate(x.shape[2:])]
-        y = pad(y, [(-before, out + before - n) for (before, out), n in zip(cuts, y.shape[2:], strict=True)])
+        y = convolve_back(x, turned(self.kernel), self.strides, self.padding, self.output_padding, self.dilation_rate)
         if self.bias is not None:
             y = y + self.bias.reshape(-1, *[1] * self.rank)
         return self._activated(y, self.activation)
 
-    def _cut(self, axis: int, size: int) -> tuple[int, int]:
-        """What is cut off before the result along an axis, and the length of the result."""
-        reach, out = self.reach[axis], self._length(size, axis)
-        if self.padding == "valid":
-            return 0, out
-        both = out - (size - 1) * self.strides[axis] + reach - 2  # of zeros around the input, stretched by the stride
-        return max(reach - 1 - (both + 1) // 2, 0), out
-
     def _length(self, size: int, axis: int) -> int:
-        reach, stride = self.reach[axis], self.strides[axis]
-        if self.output_padding is None:
-            return size * stride + (max(reach - stride, 0) if self.padding == "valid" else 0)
-        padded = 2 * (reach // 2) if self.padding == "same" else 0
-        return (size - 1) * stride + reach - padded + self.output_padding[axis]
+        more = None if self.output_padding is None else self.output_padding[axis]
+        return length_back(size, self.reach[axis], self.strides[axis], self.padding, more)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         spatial = spatial_of(input_shape, self.channels_last)
@@ -429,10 +402,3 @@ class Conv3DTranspose(_ConvTranspose):
     """
 
     rank = 3
-
-
-def depthwise_weight(kernel: Tensor) -> Tensor:
-    """(*window, in, depth_multiplier) -> (in · depth_multiplier, 1, *window), as a convolution in groups takes it."""
-    rank = kernel.ndim - 2
-    weight = kernel.permute(rank, rank + 1, *range(rank))
-    return weight.reshape(-1, 1, *kernel.shape[:rank])

@@ -271,7 +271,7 @@ class Layer(Weighted):
                 if not isinstance(leaf, KerasTensor):
                     return leaf
                 shape = [n if n is not None else batch if axis == 0 else size for axis, n in enumerate(leaf.shape)]
-                return tl.zeros(*shape, dtype=leaf.dtype)
+                return self._probe_value(shape, leaf.dtype)
 
             try:
                 with tl.no_grad(), self._in_mode(False):
@@ -289,6 +289,10 @@ class Layer(Weighted):
 
         self.clear_losses()
         return map_structure(compared, *runs)
+
+    def _probe_value(self, shape: list[int], dtype: Any) -> Tensor:
+        """What the layer is run on to see the shape of its result."""
+        return tl.zeros(*shape, dtype=dtype)
 
     def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         shapes = self._shape_arguments(self.build, args, kwargs)

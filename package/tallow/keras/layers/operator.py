@@ -13,34 +13,39 @@ import numpy as np
 
 import tallow as tl
 from tallow.errors import ArgumentError, ArgumentTypeError
-from tallow.keras.functions import FUNCTIONS
+from tallow.keras.functions import FUNCTIONS, IMAGE, LINALG
 from tallow.keras.layers.layer import Layer
 from tallow.keras.naming import automatic_name
 from tallow.keras.operations import CLASSES, OPERATIONS
 from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
 from tallow.keras.symbolic import KerasTensor, is_symbolic
+from tallow.tensor import Tensor
 
 
 def _item(x: Any, index: Any) -> Any:
     return x[tuple(index) if isinstance(index, list) else index]
 
 
-OPERATORS: dict[str, Callable[..., Any]] = FUNCTIONS | {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "floor_divide": operator.floordiv,
-    "power": operator.pow,
-    "matmul": operator.matmul,
-    "negative": operator.neg,
-    "absolute": operator.abs,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "get_item": _item,
-}
+OPERATORS: dict[str, Callable[..., Any]] = (
+    FUNCTIONS
+    | IMAGE
+    | {
+        "add": operator.add,
+        "subtract": operator.sub,
+        "multiply": operator.mul,
+        "divide": operator.truediv,
+        "floor_divide": operator.floordiv,
+        "power": operator.pow,
+        "matmul": operator.matmul,
+        "negative": operator.neg,
+        "absolute": operator.abs,
+        "greater": operator.gt,
+        "greater_equal": operator.ge,
+        "less": operator.lt,
+        "less_equal": operator.le,
+        "get_item": _item,
+    }
+)
 
 
 class Operator(Layer):
@@ -60,6 +65,11 @@ class Operator(Layer):
         self.operator = operator
         self.options = dict(options or {})
         self.built = True
+
+    def _probe_value(self, shape: list[int], dtype: Any) -> Tensor:
+        if self.operator not in LINALG or len(shape) < 2:
+            return super()._probe_value(shape, dtype)
+        return tl.eye(*shape[-2:], dtype=dtype).expand(*shape)  # zeros have no inverse
 
     def call(self, *operands: Any, **options: Any) -> Any:
         function = OPERATORS[self.operator]

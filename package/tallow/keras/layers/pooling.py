@@ -5,33 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import tallow as tl
+from tallow.keras.functions.convolution import (
+    ADAPTIVE_AVERAGES,
+    ADAPTIVE_MAXIMA,
+    average,
+    maximum,
+    window_pads,
+)
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
-from tallow.keras.layers.windows import (
+from tallow.keras.shapes import Shape
+from tallow.keras.windows import (
     Pads,
     channels_of,
     checked_format,
     checked_padding,
     from_first,
-    pad,
-    same_padding,
     sizes,
     spatial_of,
-    symmetric,
     to_first,
     window_count,
     with_spatial,
 )
-from tallow.keras.shapes import Shape
-from tallow.nn import functional as F
 from tallow.tensor import Tensor
-
-# By the number of spatial dims, less one.
-MAXIMA = (F.max_pool1d, F.max_pool2d, F.max_pool3d)
-AVERAGES = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)
-ADAPTIVE_MAXIMA = (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d)
-ADAPTIVE_AVERAGES = (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)
 
 
 class _Pooling(Layer):
@@ -57,9 +53,7 @@ class _Pooling(Layer):
 
     def call(self, x: Tensor) -> Tensor:
         x = to_first(x, self.channels_last)
-        pads: Pads = [(0, 0)] * self.rank
-        if self.padding == "same":
-            pads = same_padding(x.shape[2:], self.pool_size, self.strides)
+        pads = window_pads(x, self.pool_size, self.strides, self.padding)
         return from_first(self._pool(x, pads), self.channels_last)
 
     def _pool(self, x: Tensor, pads: Pads) -> Tensor:
@@ -73,22 +67,12 @@ class _Pooling(Layer):
 
 class _MaxPooling(_Pooling):
     def _pool(self, x: Tensor, pads: Pads) -> Tensor:
-        both = symmetric(pads)
-        if both is None:
-            x, both = pad(x, pads, float("-inf")), (0,) * self.rank
-        return MAXIMA[self.rank - 1](x, self.pool_size, self.strides, both)
+        return maximum(x, self.pool_size, self.strides, pads)
 
 
 class _AveragePooling(_Pooling):
     def _pool(self, x: Tensor, pads: Pads) -> Tensor:
-        """What is padded does not count."""
-        function = AVERAGES[self.rank - 1]
-        both = symmetric(pads)
-        if both is not None:
-            return function(x, self.pool_size, self.strides, both, count_include_pad=False)
-        y = function(pad(x, pads), self.pool_size, self.strides)
-        real = tl.ones(1, 1, *x.shape[2:], dtype=x.dtype, device=x.device)
-        return y / function(pad(real, pads), self.pool_size, self.strides)
+        return average(x, self.pool_size, self.strides, pads)
 
 
 class MaxPooling1D(_MaxPooling):

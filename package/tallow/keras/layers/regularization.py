@@ -10,7 +10,7 @@ from tallow.errors import ArgumentError
 from tallow.keras import regularizers
 from tallow.keras.layers.activation import Elementwise
 from tallow.keras.layers.input_spec import InputSpec
-from tallow.keras.layers.windows import checked_format
+from tallow.keras.windows import checked_format
 from tallow.nn import functional as F
 from tallow.random import Generator
 from tallow.tensor import Tensor

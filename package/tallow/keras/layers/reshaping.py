@@ -10,7 +10,8 @@ from tallow.errors import ArgumentError, ShapeError
 from tallow.keras.layers.checks import positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
-from tallow.keras.layers.windows import (
+from tallow.keras.shapes import Shape
+from tallow.keras.windows import (
     Pads,
     channels_of,
     checked_format,
@@ -21,7 +22,6 @@ from tallow.keras.layers.windows import (
     to_first,
     with_spatial,
 )
-from tallow.keras.shapes import Shape
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
 

@@ -1,7 +1,4 @@
-"""The functions of `keras.ops`: those of tensors under NumPy's names, with `axis` and `keepdims`.
-
-Arrays and numbers are taken as well as tensors. `keras.ops` offers them for symbolic tensors too.
-"""
+"""Functions of tensors under NumPy's names, with `axis` and `keepdims`: those that most programs use."""
 
 from __future__ import annotations
 
@@ -11,60 +8,12 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
-from tallow import dtypes
 from tallow.errors import ArgumentError
-from tallow.keras import activations
+from tallow.keras.functions.operands import dtype_of, tensor
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
 
 Axis = int | Sequence[int] | None
-
-# Names that are tallow's own.
-ELEMENTWISE = (
-    "abs absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh ceil cos cosh erf exp expm1 floor isfinite "
-    "isinf isnan log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum "
-    "negative reciprocal round rsqrt sign sin sinh sqrt square tan"
-)
-# Keras' name -> tallow's.
-RENAMED = {
-    "add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "div", "true_divide": "div",
-    "floor_divide": "floor_divide", "mod": "remainder", "power": "pow", "equal": "eq", "not_equal": "ne",
-    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "matmul": "matmul",
-}  # fmt: skip
-NOT_OPS = ("exponential", "gelu", "linear", "mish")  # activations that keras.ops does not have, or has otherwise
-
-
-def tensor(x: Any, dtype: Any = None) -> Tensor:
-    """`x` as a tensor; floats of NumPy and Python become float32, as in Keras."""
-    if not isinstance(x, Tensor):
-        array = np.asarray(x)
-        x = tl.as_tensor(array.astype(np.float32) if array.dtype == np.float64 else array)
-    return x if dtype is None else x.to(_dtype(dtype))
-
-
-def _dtype(spec: Any) -> Any:
-    return next((d for d in dtypes.ALL if d.name == spec), None) or dtypes.as_dtype(spec)
-
-
-def _of_tallow(name: str) -> Callable[..., Any]:
-    function = getattr(tl, name)
-
-    def apply(x: Any, *others: Any) -> Any:
-        return function(tensor(x), *(y if isinstance(y, int | float) else tensor(y) for y in others))
-
-    return apply
-
-
-def _activation(function: Callable[..., Any]) -> Callable[..., Any]:
-    def apply(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(tensor(x), *args, **kwargs)
-
-    return apply
-
-
-def gelu(x: Any, approximate: bool = True) -> Tensor:
-    """As activations.gelu, but by a tanh unless told otherwise."""
-    return activations.gelu(tensor(x), approximate)
 
 
 def _reduction(name: str) -> Callable[..., Any]:
@@ -91,8 +40,8 @@ def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
     return tensor(x).argmin(axis, keepdim=keepdims)
 
 
-def cumsum(x: Any, axis: int | None = None) -> Tensor:
-    x = tensor(x)
+def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    x = tensor(x, dtype)
     return x.reshape(-1).cumsum(0) if axis is None else x.cumsum(axis)
 
 
@@ -243,7 +192,7 @@ def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = "float32") ->
     """Vectors of zeros but for a 1 at each index; all zeros for one that is out of range."""
     x = tensor(x).long()
     hot = x[..., None] == tl.arange(num_classes, device=x.device)
-    return (hot if axis == -1 else hot.movedim(-1, axis)).to(_dtype(dtype))
+    return (hot if axis == -1 else hot.movedim(-1, axis)).to(dtype_of(dtype))
 
 
 def einsum(subscripts: str, *operands: Any) -> Tensor:
@@ -260,27 +209,23 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
     return tl.linalg.norm(tensor(x), ord, axis, keepdim=keepdims)
 
 
-def normalize(x: Any, axis: int = -1, order: float = 2) -> Tensor:
-    return F.normalize(tensor(x), p=order, dim=axis)
-
-
-def stop_gradient(x: Any) -> Tensor:
-    return tensor(x).detach()
+def stop_gradient(variable: Any) -> Tensor:
+    return tensor(variable).detach()
 
 
 # ---------------------------------------------------------------------------------------------------------- new tensors
 
 
 def zeros(shape: Sequence[int], dtype: Any = "float32") -> Tensor:
-    return tl.zeros(*shape, dtype=_dtype(dtype))
+    return tl.zeros(*shape, dtype=dtype_of(dtype))
 
 
 def ones(shape: Sequence[int], dtype: Any = "float32") -> Tensor:
-    return tl.ones(*shape, dtype=_dtype(dtype))
+    return tl.ones(*shape, dtype=dtype_of(dtype))
 
 
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = "float32") -> Tensor:
-    return tl.full(tuple(shape), fill_value, dtype=_dtype(dtype))
+    return tl.full(tuple(shape), fill_value, dtype=dtype_of(dtype))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = "float32") -> Tensor:
@@ -292,8 +237,12 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     return tensor(numbers, dtype)
 
 
-def linspace(start: float, stop: float, num: int = 50, dtype: Any = None) -> Tensor:
-    return tensor(np.linspace(start, stop, num), dtype)
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
+) -> Any:
+    """Evenly from start to stop, which is left out without `endpoint`; with `retstep` also the step."""
+    numbers, step = np.linspace(start, stop, num, endpoint, True, axis=axis)
+    return (tensor(numbers, dtype), tensor(step, dtype)) if retstep else tensor(numbers, dtype)
 
 
 def zeros_like(x: Any, dtype: Any = None) -> Tensor:
@@ -316,19 +265,19 @@ def convert_to_numpy(x: Any) -> np.ndarray[Any, Any]:
     return tensor(x).numpy(force=True)
 
 
-REDUCTIONS = ("sum", "mean", "max", "min", "prod", "std", "var", "any", "all", "logsumexp")
-OTHERS = (
-    arange, argmax, argmin, argsort, broadcast_to, cast, clip, concatenate, convert_to_numpy, convert_to_tensor, cumsum,
-    dot, einsum, expand_dims, eye, flip, full, full_like, gelu, linspace, moveaxis, ndim, norm, normalize, one_hot,
-    ones, ones_like, pad, ravel, repeat, reshape, roll, shape, sort, split, squeeze, stack, stop_gradient, swapaxes,
-    take, take_along_axis, tile, top_k, transpose, tril, triu, where, zeros, zeros_like,
+# What keras.ops.numpy has, and what is in keras.ops alone.
+REDUCTIONS = ("sum", "mean", "max", "min", "prod", "std", "var", "any", "all")
+OF_NUMPY = (
+    arange, argmax, argmin, argsort, broadcast_to, clip, concatenate, cumsum, dot, einsum, expand_dims, eye, flip, full,
+    full_like, linspace, moveaxis, ndim, ones, ones_like, pad, ravel, repeat, reshape, roll, sort, split, squeeze,
+    stack, swapaxes, take, take_along_axis, tile, transpose, tril, triu, where, zeros, zeros_like,
 )  # fmt: skip
-ACTIVATIONS = activations.FUNCTIONS | activations.ALIASES
+OTHERS = (cast, convert_to_numpy, convert_to_tensor, shape, stop_gradient, top_k)
+OF_NN = (one_hot,)
+OF_LINALG = (norm,)
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: _of_tallow(name) for name in ELEMENTWISE.split()},
-    **{name: _of_tallow(theirs) for name, theirs in RENAMED.items()},
+NUMPY: dict[str, Callable[..., Any]] = {
     **{name: _reduction(name) for name in REDUCTIONS},
-    **{name: _activation(f) for name, f in ACTIVATIONS.items() if name not in NOT_OPS},
-    **{function.__name__: function for function in OTHERS},
+    **{function.__name__: function for function in OF_NUMPY},
 }
+CORE = {"logsumexp": _reduction("logsumexp")} | {function.__name__: function for function in OTHERS}

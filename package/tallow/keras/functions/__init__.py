@@ -1,0 +1,33 @@
+"""The functions of `keras.ops`, by the namespaces that Keras has them in.
+
+Arrays and numbers are taken as well as tensors. `keras.ops` offers them for symbolic tensors too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tallow.keras.functions import (
+    arrangement,
+    arrays,
+    control,
+    convolution,
+    elements,
+    fourier,
+    image_motion,
+    images,
+    linear_algebra,
+    neural,
+    statistics,
+)
+
+Functions = dict[str, Callable[..., Any]]
+
+NUMPY: Functions = elements.NUMPY | arrays.NUMPY | arrangement.NUMPY | statistics.NUMPY
+NN: Functions = neural.NN | convolution.NN
+LINALG: Functions = linear_algebra.LINALG | {function.__name__: function for function in arrays.OF_LINALG}
+IMAGE: Functions = images.IMAGE | image_motion.IMAGE
+FUNCTIONS: Functions = NUMPY | NN | LINALG
+for _family in (elements, arrays, arrangement, linear_algebra, fourier, control):  # what is in keras.ops alone
+    FUNCTIONS |= _family.CORE

@@ -1,0 +1,378 @@
+"""Functions that make, cut, join and turn tensors, beyond the usual ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import tallow as tl
+from tallow.errors import ArgumentError, ShapeError
+from tallow.keras.config import floatx
+from tallow.keras.functions.operands import beside, dtype_of, floats, tensor
+from tallow.tensor import Tensor
+
+
+def array(x: Any, dtype: Any = None) -> Tensor:
+    return tensor(x, dtype)
+
+
+def copy(x: Any) -> Tensor:
+    return tensor(x).clone()
+
+
+def empty(shape: Sequence[int], dtype: Any = None) -> Tensor:
+    return tl.empty(*shape, dtype=dtype_of(dtype or floatx()))
+
+
+def empty_like(x: Any, dtype: Any = None) -> Tensor:
+    return tl.empty_like(tensor(x, dtype))
+
+
+def identity(n: int, dtype: Any = None) -> Tensor:
+    return tl.eye(n, dtype=dtype_of(dtype or floatx()))
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
+    """Ones on and below a diagonal."""
+    return tensor(np.tri(N, M, k), dtype or floatx())
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: float = 10, dtype: Any = None, axis: int = 0
+) -> Tensor:
+    return tensor(np.logspace(start, stop, num, endpoint, base, axis=axis), dtype)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Tensor:
+    return tensor(np.geomspace(start, stop, num, endpoint, axis=axis), dtype)
+
+
+def _window(name: str) -> Callable[..., Any]:
+    def window(x: int) -> Tensor:
+        return tensor(getattr(np, name)(int(x)).astype(np.float32))
+
+    return window
+
+
+def kaiser(x: int, beta: float) -> Tensor:
+    return tensor(np.kaiser(int(x), beta).astype(np.float32))
+
+
+# ------------------------------------------------------------------------------------------------------------- joining
+
+
+def append(x1: Any, x2: Any, axis: int | None = None) -> Tensor:
+    x1, x2 = tensor(x1), tensor(x2)
+    return tl.cat([x1.reshape(-1), x2.reshape(-1)]) if axis is None else tl.cat([x1, x2], axis)
+
+
+def hstack(xs: Sequence[Any]) -> Tensor:
+    return tl.hstack([tensor(x) for x in xs])
+
+
+def vstack(xs: Sequence[Any]) -> Tensor:
+    return tl.vstack([tensor(x) for x in xs])
+
+
+def dstack(xs: Sequence[Any]) -> Tensor:
+    return tl.dstack([tensor(x) for x in xs])
+
+
+def meshgrid(*x: Any, indexing: str = "xy") -> list[Tensor]:
+    return list(tl.meshgrid(*(tensor(part) for part in x), indexing=indexing))
+
+
+# ------------------------------------------------------------------------------------------------------------- cutting
+
+
+def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+    """Into parts as equal as can be, or at these indices."""
+    return list(tensor(x).tensor_split(indices_or_sections, axis))
+
+
+def _split_along(axis_of: Callable[[int], int]) -> Callable[..., Any]:
+    def split(x: Any, indices_or_sections: int | Sequence[int]) -> list[Tensor]:
+        x = tensor(x)
+        axis = axis_of(x.ndim)
+        if isinstance(indices_or_sections, int) and x.shape[axis] % indices_or_sections:
+            raise ArgumentError(f"{x.shape[axis]} elements cannot be split into {indices_or_sections} equal parts")
+        return array_split(x, indices_or_sections, axis)
+
+    return split
+
+
+def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
+    """The slices along an axis."""
+    x = tensor(x)
+    if num not in (None, x.shape[axis]):
+        raise ArgumentError(f"unstack: num={num}, but axis {axis} has {x.shape[axis]} slices")
+    return list(x.unbind(axis))
+
+
+def slice(inputs: Any, start_indices: Sequence[Any], shape: Sequence[int]) -> Tensor:
+    """The block of a shape that starts at these indices."""
+    return tensor(inputs)[_block(start_indices, shape)]
+
+
+def slice_update(inputs: Any, start_indices: Sequence[Any], updates: Any) -> Tensor:
+    """A copy, with a block in its place from these indices on."""
+    changed, updates = tensor(inputs).clone(), tensor(updates)
+    changed[_block(start_indices, updates.shape)] = updates.to(changed.dtype)
+    return changed
+
+
+def _block(start: Sequence[Any], shape: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(np.s_[int(first) : int(first) + int(n)] for first, n in zip(start, shape, strict=True))
+
+
+def get_item(x: Any, key: Any) -> Tensor:
+    return tensor(x)[key if not isinstance(key, list) else tuple(key)]
+
+
+def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> Tensor:
+    """Windows along the last axis.  Shapes:  x (..., N) -> (..., windows, sequence_length)"""
+    return tensor(x).unfold(-1, sequence_length, sequence_stride)
+
+
+# ------------------------------------------------------------------------------------------------------------- turning
+
+
+def fliplr(x: Any) -> Tensor:
+    return tl.fliplr(tensor(x))
+
+
+def flipud(x: Any) -> Tensor:
+    return tl.flipud(tensor(x))
+
+
+def rot90(array: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
+    return tl.rot90(tensor(array), k, axes)
+
+
+def diag(x: Any, k: int = 0) -> Tensor:
+    return tl.diag(tensor(x), k)
+
+
+def diagflat(x: Any, k: int = 0) -> Tensor:
+    return tl.diagflat(tensor(x), k)
+
+
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    return tl.diagonal(tensor(x), offset, axis1, axis2)
+
+
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    return diagonal(x, offset, axis1, axis2).sum(-1)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+    return tl.vander(tensor(x), N, increasing)
+
+
+def view(x: Any, dtype: Any = None) -> Tensor:
+    """The same bytes as numbers of another dtype."""
+    x = tensor(x)
+    return x if dtype is None else x.view(dtype_of(dtype))
+
+
+def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
+    """Axes in another order, split and joined, as "b (h w) c -> b c h w" says; sizes that it leaves open are given.
+
+    Source:  Rogozhnikov 2022, Einops, ICLR
+    """
+    x = _as_tensor(tensor)
+    left, arrow, right = pattern.partition("->")
+    before, after = _axes(left), _axes(right)
+    flat_before, flat_after = ([name for group in side for name in group] for side in (before, after))
+    if not arrow or sorted(flat_before) != sorted(flat_after) or len(set(flat_before)) != len(flat_before):
+        raise ArgumentError(f"rearrange: {pattern!r}", mend="name each axis once on both sides of ->")
+    if len(before) != x.ndim:
+        raise ShapeError(f"rearrange: {pattern!r} has {len(before)} axes, the tensor {x.ndim}")
+    sizes = dict(axes_lengths)
+    for group, length in zip(before, x.shape, strict=True):
+        known = int(np.prod([sizes[name] for name in group if name in sizes], dtype=np.int64))
+        open_ones = [name for name in group if name not in sizes]
+        if len(open_ones) > 1 or (length % known if open_ones else length != known):
+            raise ShapeError(f"rearrange: {pattern!r}: ({' '.join(group)}) does not fit an axis of {length}")
+        sizes |= dict.fromkeys(open_ones, length // known)
+    x = x.reshape(*(sizes[name] for name in flat_before))
+    x = x.permute(*(flat_before.index(name) for name in flat_after))
+    return x.reshape(*(int(np.prod([sizes[name] for name in group], dtype=np.int64)) for group in after))
+
+
+_as_tensor = tensor  # rearrange calls its argument so, as Keras does
+
+
+def _axes(side: str) -> list[list[str]]:
+    """ "b (h w) c" -> [["b"], ["h", "w"], ["c"]]"""
+    parts = re.findall(r"\(([^()]*)\)|(\w+)", side)
+    if re.sub(r"\([\w\s]*\)|\w+|\s", "", side):
+        raise ArgumentError(f"rearrange: {side!r}", mend="use names, and parentheses around those of one axis")
+    return [inner.split() if not name else [name] for inner, name in parts]
+
+
+# ------------------------------------------------------------------------------------------------- places and products
+
+
+def size(x: Any) -> int:
+    """The number of elements."""
+    return tensor(x).numel()
+
+
+def nonzero(x: Any) -> tuple[Tensor, ...]:
+    """The indices along each axis."""
+    return tuple(tensor(x).nonzero().T)
+
+
+def unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Tensor, ...]:
+    return tuple(tl.unravel_index(tensor(indices).long(), tuple(shape)))
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
+    """Of the first choice whose condition holds."""
+    if len(condlist) != len(choicelist):
+        raise ArgumentError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
+    chosen = tensor(default)
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        choice = tensor(choice)
+        chosen = tl.where(tensor(condition).to(tl.bool), choice, beside(chosen, choice).to(choice.dtype))
+    return chosen
+
+
+def scatter(indices: Any, values: Any, shape: Sequence[int]) -> Tensor:
+    """Zeros, to which each value is added at its index.  Shapes:  indices (N, axes), values (N, ...) -> shape"""
+    values = tensor(values)
+    zeros = tl.zeros(*shape, dtype=values.dtype, device=values.device)
+    return zeros.index_put(_places(indices), values, accumulate=True)
+
+
+def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | None = None) -> Tensor:
+    """A copy, changed at the indices: set, or by reduction "add", "max", "min" or "mul".
+
+    Shapes:  indices (N, axes), updates (N, ...)
+    """
+    x, updates, places = tensor(inputs), tensor(updates), _places(indices)
+    if reduction in (None, "add"):
+        return x.index_put(places, updates.to(x.dtype), accumulate=reduction == "add")
+    kinds = {"max": "amax", "min": "amin", "mul": "prod"}
+    if reduction not in kinds:
+        raise ArgumentError(f"scatter_update: reduction={reduction!r}", mend="use None, 'add', 'max', 'min' or 'mul'")
+    count = len(places)
+    flat = x.reshape(-1, *x.shape[count:])
+    steps = [int(np.prod(x.shape[axis + 1 : count], dtype=np.int64)) for axis in range(count)]
+    rows = sum(place * step for place, step in zip(places, steps, strict=True))
+    rows = rows.reshape(-1, *[1] * (flat.ndim - 1)).expand(-1, *flat.shape[1:])  # type: ignore[union-attr]  # tensors
+    updated = flat.scatter_reduce(0, rows, updates.to(x.dtype).reshape(rows.shape), kinds[reduction])
+    return updated.reshape(x.shape)
+
+
+def _places(indices: Any) -> tuple[Tensor, ...]:
+    return tensor(indices).long().unbind(-1)
+
+
+def _segments(reduce: str, empty: float) -> Callable[..., Any]:
+    def segments(data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False) -> Tensor:
+        data, ids = tensor(data), tensor(segment_ids).long()
+        count = int(ids.max()) + 1 if num_segments is None else num_segments
+        start = empty if data.is_floating_point() or np.isfinite(empty) else _limit(data.dtype, empty)
+        base = tl.full((count, *data.shape[1:]), start, dtype=data.dtype, device=data.device)
+        rows = ids.reshape(-1, *[1] * (data.ndim - 1)).expand(*data.shape)
+        return base.scatter_reduce(0, rows, data, reduce)
+
+    return segments
+
+
+def _limit(dtype: Any, sign: float) -> int:
+    info = tl.iinfo(dtype)
+    return int(info.max if sign > 0 else info.min)
+
+
+def inner(x1: Any, x2: Any) -> Tensor:
+    return tl.inner(tensor(x1), tensor(x2))
+
+
+def outer(x1: Any, x2: Any) -> Tensor:
+    return tl.outer(tensor(x1).reshape(-1), tensor(x2).reshape(-1))
+
+
+def vdot(x1: Any, x2: Any) -> Tensor:
+    return tl.dot(tensor(x1).reshape(-1), tensor(x2).reshape(-1))
+
+
+def kron(x1: Any, x2: Any) -> Tensor:
+    return tl.kron(tensor(x1), tensor(x2))
+
+
+def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Tensor:
+    return tl.tensordot(tensor(x1), tensor(x2), axes)
+
+
+def cross(x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
+    """Of vectors of three numbers, along their axes; that of the result is `axisc`."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    y = tl.cross(tensor(x1).movedim(axisa, -1), tensor(x2).movedim(axisb, -1), -1)
+    return y.movedim(-1, axisc)
+
+
+def cdist(x: Any, y: Any) -> Tensor:
+    """Euclidean distances of all pairs.  Shapes:  x (..., N, D), y (..., M, D) -> (..., N, M)"""
+    return tl.cdist(floats(x), floats(y))
+
+
+def in_top_k(targets: Any, predictions: Any, k: int) -> Tensor:
+    """Whether each target is among the k largest of its predictions, or ties with one of them.
+
+    Shapes:  targets (B) of integers, predictions (B, C) -> (B)
+    """
+    targets, predictions = tensor(targets).long(), tensor(predictions)
+    own = tl.take_along_dim(predictions, targets[:, None], -1)
+    return own[:, 0] >= predictions.topk(k, -1)[0][:, -1]
+
+
+def saturate_cast(x: Any, dtype: Any) -> Tensor:
+    """`cast`, with what does not fit at the ends of the range."""
+    x, target = tensor(x), dtype_of(dtype)
+    if not target.is_floating_point and target is not tl.bool:
+        info = tl.iinfo(target)
+        low, high = info.min, info.max
+        if not x.is_floating_point() and x.dtype is not tl.bool:
+            low, high = max(low, tl.iinfo(x.dtype).min), min(high, tl.iinfo(x.dtype).max)
+        x = x.clamp(low, high)
+    return x.to(target)
+
+
+def is_tensor(x: Any) -> bool:
+    return isinstance(x, Tensor)
+
+
+def dtype(x: Any) -> str:
+    """Its name."""
+    return str(tensor(x).dtype.name)
+
+
+NUMPY: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        append, array, array_split, copy, cross, diag, diagflat, diagonal, dstack, empty, empty_like, fliplr, flipud,
+        geomspace, get_item, hstack, identity, inner, kaiser, kron, logspace, meshgrid, nonzero, outer, rot90, select,
+        size, tensordot, trace, tri, unravel_index, vander, vdot, view, vstack,
+    )
+} | {
+    "bartlett": _window("bartlett"), "blackman": _window("blackman"), "hamming": _window("hamming"),
+    "hanning": _window("hanning"), "hsplit": _split_along(lambda rank: 0 if rank == 1 else 1),
+    "vsplit": _split_along(lambda rank: 0), "dsplit": _split_along(lambda rank: 2),
+}  # fmt: skip
+CORE: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        cdist, dtype, extract_sequences, in_top_k, is_tensor, rearrange, saturate_cast, scatter, scatter_update, slice,
+        slice_update, unstack,
+    )
+} | {
+    "segment_sum": _segments("sum", 0), "segment_prod": _segments("prod", 1),
+    "segment_max": _segments("amax", -np.inf), "segment_min": _segments("amin", np.inf),
+}  # fmt: skip

@@ -1,0 +1,13 @@
+"""`keras.ops.linalg`: functions of matrices."""
+
+from __future__ import annotations
+
+from tallow.keras.functions import LINALG
+from tallow.keras.ops.both import offered
+from tallow.names import names_of
+
+_OFFERED = offered(LINALG)
+
+__all__ = list(_OFFERED)
+
+__getattr__, __dir__ = names_of(__name__, offered=_OFFERED)

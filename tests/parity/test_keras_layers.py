@@ -139,6 +139,37 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+CODES = np.array([[3, 1, 1], [0, 2, 3]])
+NUMBERS = np.array([[-1.5, 1.0, 3.4], [0.5, 3.0, 1.3]], np.float32)
+ENCODINGS: list[tuple[str, dict[str, Any], Any]] = [
+    *[("CategoryEncoding", {"num_tokens": 4, "output_mode": mode}, CODES)
+      for mode in ("one_hot", "multi_hot", "count")],
+    ("CategoryEncoding", {"num_tokens": 4, "output_mode": "one_hot"}, CODES[:, :1]),
+    ("CategoryEncoding", {"num_tokens": 4}, CODES[0]),
+    *[("Discretization", {"bin_boundaries": [0.0, 1.0, 2.0], "output_mode": mode}, NUMBERS)
+      for mode in ("int", "one_hot", "multi_hot", "count")],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments", "inputs"), ENCODINGS)
+def test_encoding(name: str, arguments: dict[str, Any], inputs: Any) -> None:
+    theirs, mine = getattr(keras.layers, name)(**arguments), getattr(ours.layers, name)(**arguments)
+    expected = keras.ops.convert_to_numpy(theirs(inputs))
+    np.testing.assert_array_equal(mine(inputs).numpy(), expected)
+    np.testing.assert_array_equal(getattr(ours.layers, name).from_config(mine.get_config())(inputs).numpy(), expected)
+    symbol = mine(ours.Input(batch_shape=inputs.shape, dtype=str(inputs.dtype)))
+    assert symbol.shape == expected.shape
+
+
+def test_ranges_are_those_that_keras_finds() -> None:
+    layers = [library.layers.Discretization(num_bins=5, epsilon=0.02) for library in (keras, ours)]
+    for layer in layers:
+        layer.update_state(values((300,), 1))
+        layer.update_state(values((200,), 2))
+        layer.finalize_state()
+    np.testing.assert_allclose(layers[1].bin_boundaries, layers[0].bin_boundaries, rtol=1e-5)
+
+
 @pytest.mark.parametrize(("name", "arguments"), CHANGES)
 def test_changes_of_images(name: str, arguments: dict[str, Any]) -> None:
     x = values(IMAGES, 1)

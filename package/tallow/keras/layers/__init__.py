@@ -27,6 +27,8 @@ from tallow.keras.layers.convolution import (
 )
 from tallow.keras.layers.dense import Dense, Embedding, ReversibleEmbedding
 from tallow.keras.layers.einsum_dense import EinsumDense
+from tallow.keras.layers.encoding import CategoryEncoding, Discretization
+from tallow.keras.layers.hashing import HashedCrossing, Hashing
 from tallow.keras.layers.input_layer import Input, InputLayer
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.lambda_layer import Identity, Lambda, Masking
@@ -54,8 +56,8 @@ from tallow.keras.layers.normalization import (
     GroupNormalization,
     LayerNormalization,
     Normalization,
-    Rescaling,
     RMSNormalization,
+    Rescaling,
     UnitNormalization,
 )
 from tallow.keras.layers.operator import Operator
@@ -109,7 +111,9 @@ from tallow.keras.layers.reshaping import (
     ZeroPadding3D,
 )
 from tallow.keras.layers.rnn import RNN
+from tallow.keras.layers.text_vectorization import TextVectorization
 from tallow.keras.layers.variable import Variable
+from tallow.keras.layers.vocabulary import IntegerLookup, StringLookup
 from tallow.keras.layers.wrappers import Bidirectional, SpectralNormalization, TimeDistributed, Wrapper
 from tallow.keras.serialization import deserialize_keras_object as deserialize
 from tallow.keras.serialization import serialize_keras_object as serialize
@@ -129,10 +133,6 @@ Convolution3DTranspose = Conv3DTranspose
 SeparableConvolution1D, SeparableConvolution2D = SeparableConv1D, SeparableConv2D
 
 __all__ = [
-    "ELU",
-    "GRU",
-    "LSTM",
-    "RNN",
     "Activation",
     "ActivityRegularization",
     "AdaptiveAveragePooling1D",
@@ -154,6 +154,7 @@ __all__ = [
     "AvgPool3D",
     "BatchNormalization",
     "Bidirectional",
+    "CategoryEncoding",
     "Concatenate",
     "Conv1D",
     "Conv1DTranspose",
@@ -176,11 +177,14 @@ __all__ = [
     "Dense",
     "DepthwiseConv1D",
     "DepthwiseConv2D",
+    "Discretization",
     "Dot",
     "Dropout",
+    "ELU",
     "EinsumDense",
     "Embedding",
     "Flatten",
+    "GRU",
     "GRUCell",
     "GaussianDropout",
     "GaussianNoise",
@@ -198,10 +202,14 @@ __all__ = [
     "GlobalMaxPooling3D",
     "GroupNormalization",
     "GroupQueryAttention",
+    "HashedCrossing",
+    "Hashing",
     "Identity",
     "Input",
     "InputLayer",
     "InputSpec",
+    "IntegerLookup",
+    "LSTM",
     "LSTMCell",
     "Lambda",
     "Layer",
@@ -224,6 +232,7 @@ __all__ = [
     "Permute",
     "Pipeline",
     "RMSNormalization",
+    "RNN",
     "RandomBrightness",
     "RandomContrast",
     "RandomFlip",
@@ -247,7 +256,9 @@ __all__ = [
     "SpatialDropout3D",
     "SpectralNormalization",
     "StackedRNNCells",
+    "StringLookup",
     "Subtract",
+    "TextVectorization",
     "TimeDistributed",
     "UnitNormalization",
     "UpSampling1D",

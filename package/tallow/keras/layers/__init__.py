@@ -56,8 +56,8 @@ from tallow.keras.layers.normalization import (
     GroupNormalization,
     LayerNormalization,
     Normalization,
-    RMSNormalization,
     Rescaling,
+    RMSNormalization,
     UnitNormalization,
 )
 from tallow.keras.layers.operator import Operator
@@ -133,6 +133,10 @@ Convolution3DTranspose = Conv3DTranspose
 SeparableConvolution1D, SeparableConvolution2D = SeparableConv1D, SeparableConv2D
 
 __all__ = [
+    "ELU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "Activation",
     "ActivityRegularization",
     "AdaptiveAveragePooling1D",
@@ -180,11 +184,9 @@ __all__ = [
     "Discretization",
     "Dot",
     "Dropout",
-    "ELU",
     "EinsumDense",
     "Embedding",
     "Flatten",
-    "GRU",
     "GRUCell",
     "GaussianDropout",
     "GaussianNoise",
@@ -209,7 +211,6 @@ __all__ = [
     "InputLayer",
     "InputSpec",
     "IntegerLookup",
-    "LSTM",
     "LSTMCell",
     "Lambda",
     "Layer",
@@ -232,7 +233,6 @@ __all__ = [
     "Permute",
     "Pipeline",
     "RMSNormalization",
-    "RNN",
     "RandomBrightness",
     "RandomContrast",
     "RandomFlip",

@@ -105,6 +105,9 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
     ("Dot", {"axes": 1}, [VECTORS, VECTORS]),
     ("Dot", {"axes": 2, "normalize": True}, [STEPS, (3, 5, 4)]),
     ("Dot", {"axes": (2, 1)}, [STEPS, (3, 4, 5)]),
+    *[("STFTSpectrogram", {"mode": mode, "frame_length": 8, "frame_step": 3, "padding": p}, [(2, 30, 2)])
+      for mode in ("log", "magnitude", "psd", "real", "imag", "stft") for p in ("valid", "same")],
+    ("STFTSpectrogram", {"frame_length": 8, "expand_dims": True, "window": None, "scaling": "spectrum"}, [(2, 30, 2)]),
     ("EinsumDense", {"equation": "abc,cd->abd", "output_shape": (7, 5), "bias_axes": "d"}, [STEPS]),
     # Of images, whose size is not square, Keras tells the symbolic shape with height and width swapped.
     ("EinsumDense", {"equation": "...x,xy->...y", "output_shape": 5, "bias_axes": "y", "activation": "relu"}, [STEPS]),
@@ -137,6 +140,65 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("RandomTranslation", {"height_factor": (0.23, 0.23), "width_factor": (0.1, 0.1), "interpolation": "nearest"}),
     ("RandomBrightness", {"factor": (0.2, 0.2), "value_range": (-1, 1)}),
 ]
+
+# The same, of colors from 0 to 1 or from 0 to 255.
+COLORS: list[tuple[str, dict[str, Any], int]] = [
+    ("RandomGrayscale", {"factor": 1.0}, 1),
+    ("RandomInvert", {"factor": (1.0, 1.0), "value_range": (0, 1)}, 1),
+    ("RandomPosterization", {"factor": (3, 3), "value_range": (0, 1)}, 1),
+    ("RandomPosterization", {"factor": (4, 4)}, 255),
+    ("Solarization", {}, 255),
+    ("Solarization", {"value_range": (0, 1)}, 1),
+    ("RandomSaturation", {"factor": (0.3, 0.3), "value_range": (0, 1)}, 1),
+    ("RandomSaturation", {"factor": (0.3, 0.3)}, 255),
+    ("RandomColorDegeneration", {"factor": (0.4, 0.4)}, 255),
+    *[("RandomSharpness", {"factor": (f, f)}, 255) for f in (0.2, 0.8)],
+    ("RandomGaussianBlur", {"factor": (1.0, 1.0), "sigma": (0.5, 0.5), "data_format": "channels_last"}, 255),
+    ("AutoContrast", {}, 255),
+    ("AutoContrast", {"value_range": (0, 1)}, 1),
+    ("Equalization", {}, 255),
+    ("Equalization", {"value_range": (0, 1), "bins": 64}, 1),
+    ("RandomColorJitter", {"brightness_factor": (0.2, 0.2), "saturation_factor": (0.4, 0.4)}, 255),
+    ("Resizing", {"height": 5, "width": 11}, 255),
+    ("Resizing", {"height": 5, "width": 11, "crop_to_aspect_ratio": True, "interpolation": "nearest"}, 1),
+    ("Resizing", {"height": 4, "width": 3, "pad_to_aspect_ratio": True, "antialias": True}, 1),
+    ("CenterCrop", {"height": 4, "width": 5}, 1),
+    ("CenterCrop", {"height": 12, "width": 5}, 1),
+]
+
+
+SOUNDS: list[tuple[str, dict[str, Any]]] = [
+    ("MelSpectrogram", {"fft_length": 64, "sequence_stride": 16, "num_mel_bins": 8}),
+    (
+        "MelSpectrogram",
+        {"fft_length": 64, "sequence_stride": 16, "num_mel_bins": 8, "power_to_db": False, "mag_exp": 1},
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), SOUNDS)
+def test_spectrograms_of_sounds(name: str, arguments: dict[str, Any]) -> None:
+    x = values((2, 300), 1)
+    expected = keras.ops.convert_to_numpy(getattr(keras.layers, name)(**arguments)(x))
+    layer = getattr(ours.layers, name)(**arguments)
+    np.testing.assert_allclose(layer(tl.tensor(x)).numpy(), expected, rtol=1e-3, atol=1e-3)
+    assert layer(ours.Input((300,))).shape[1:] == expected.shape[1:]
+    assert getattr(ours.layers, name).from_config(layer.get_config())(tl.tensor(x)).shape == expected.shape
+
+
+@pytest.mark.filterwarnings("ignore:Tensor.T is deprecated on 0-D tensors")  # that Keras uses
+@pytest.mark.parametrize(("name", "arguments", "most"), COLORS)
+def test_changes_of_colors(name: str, arguments: dict[str, Any], most: int) -> None:
+    count = 1 if name == "Equalization" else 2  # Keras equalizes all images of a batch together
+    x = most * np.random.default_rng(0).random((count, 9, 8, 3)).astype(np.float32)
+    expected = keras.ops.convert_to_numpy(getattr(keras.layers, name)(**arguments)(x, training=True))
+    layer = getattr(ours.layers, name)(**arguments)
+    again = getattr(ours.layers, name).from_config(layer.get_config())
+    for made in (layer, again):
+        y = made(tl.tensor(x), training=True).numpy()
+        np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4 * most)
+    assert layer(tl.tensor(x[0]), training=True).shape == expected.shape[1:]
+    assert layer(ours.Input((9, 8, 3))).shape == (None, *expected.shape[1:])
 
 
 CODES = np.array([[3, 1, 1], [0, 2, 3]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tallow as tl
@@ -184,5 +184,15 @@ def get(identifier: Any) -> Activation:
     return find(identifier, FUNCTIONS | ALIASES, "an activation")
 
 
-__all__ = ["get"]
+def serialize(activation: Any) -> Any:
+    """The name of an activation; a function of the user's own stays itself."""
+    return next((name for name, known in FUNCTIONS.items() if known is activation), activation)
+
+
+def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Activation:
+    """What `serialize` made this of."""
+    return get((custom_objects or {}).get(config, config) if isinstance(config, str) else config)
+
+
+__all__ = ["deserialize", "get", "serialize"]
 __all__ += list(FUNCTIONS | ALIASES)

@@ -16,6 +16,7 @@ from tallow import dtypes
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras.lookup import find
 from tallow.keras.naming import snake_case
+from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
 from tallow.nn import init
 from tallow.random import Generator
 from tallow.tensor import Tensor
@@ -268,6 +269,66 @@ class LecunNormal(_FixedScaling):
     settings = (1.0, "fan_in", "truncated_normal")
 
 
+class STFT(Initializer):
+    """The kernel of a short-time Fourier transform.
+
+    Args:
+        side: "real" or "imag".
+        window: "hann", "hamming", "blackman", "bartlett", "boxcar", weights of the window's length, or None.
+        scaling: divide by the root of the sum of squares ("density") or the sum ("spectrum") of the weights, or not.
+        periodic: whether the window's weights would go on evenly.
+
+    Shapes:  (window, 1, frequencies)
+    """
+
+    def __init__(
+        self, side: str = "real", window: Any = "hann", scaling: str | None = "density", periodic: bool = False
+    ) -> None:
+        if side not in ("real", "imag") or scaling not in (None, "density", "spectrum"):
+            raise ArgumentError(f"STFT: side={side!r}, scaling={scaling!r}")
+        self.side, self.window, self.scaling, self.periodic = side, window, scaling, periodic
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        length, _, frequencies = shape
+        kind = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
+        angles = -2 * math.pi / (2 * (frequencies - 1)) * tl.outer(tl.arange(length), tl.arange(frequencies)).double()
+        kernel = angles.cos() if self.side == "real" else angles.sin()
+        weights = self._weights(length)
+        if weights is not None:
+            scale = {"density": weights.square().sum().sqrt(), "spectrum": weights.abs().sum(), None: 1.0}[self.scaling]
+            kernel = kernel * weights[:, None] / scale
+        return kernel[:, None].to(kind)
+
+    def _weights(self, length: int) -> Tensor | None:
+        if self.window is None:
+            return None
+        if not isinstance(self.window, str):
+            weights = tl.as_tensor(self.window).double()
+        elif self.window in WINDOWS:
+            weights = WINDOWS[self.window](length, periodic=self.periodic, dtype=dtypes.float64)
+        else:
+            raise ArgumentError(f"STFT: window={self.window!r}", mend=f"use {', '.join(map(repr, WINDOWS))}")
+        if tuple(weights.shape) != (length,):
+            raise ArgumentError(f"STFT: a window of shape {tuple(weights.shape)} for a length of {length}")
+        return weights
+
+    def get_config(self) -> dict[str, Any]:
+        return {"side": self.side, "window": self.window, "periodic": self.periodic, "scaling": self.scaling}
+
+
+def _boxcar(length: int, periodic: bool, dtype: Any) -> Tensor:
+    return tl.ones(length, dtype=dtype)
+
+
+WINDOWS: dict[str, Any] = {
+    "hann": tl.hann_window,
+    "hamming": tl.hamming_window,
+    "blackman": tl.blackman_window,
+    "bartlett": tl.bartlett_window,
+    "boxcar": _boxcar,
+}
+
+
 def compute_fans(
     shape: Sequence[int], input_axes: Sequence[int] | None = None, output_axes: Sequence[int] | None = None
 ) -> tuple[int, int]:
@@ -295,7 +356,7 @@ def with_axes(identifier: Any, input_axes: Sequence[int], output_axes: Sequence[
 
 
 # Keras' other names for the same.
-IdentityInitializer, OrthogonalInitializer = Identity, Orthogonal
+IdentityInitializer, OrthogonalInitializer, STFTInitializer, stft = Identity, Orthogonal, STFT, STFT
 constant, identity, ones, orthogonal, zeros = Constant, Identity, Ones, Orthogonal, Zeros
 glorot_normal, glorot_uniform = GlorotNormal, GlorotUniform
 he_normal, he_uniform = HeNormal, HeUniform
@@ -307,7 +368,7 @@ CLASSES: dict[str, type[Initializer]] = {
     c.__name__: c
     for c in (
         Constant, GlorotNormal, GlorotUniform, HeNormal, HeUniform, Identity, LecunNormal, LecunUniform, Ones,
-        Orthogonal, RandomNormal, RandomUniform, TruncatedNormal, VarianceScaling, Zeros,
+        Orthogonal, RandomNormal, RandomUniform, STFT, TruncatedNormal, VarianceScaling, Zeros,
     )
 }  # fmt: skip
 NAMES = CLASSES | {snake_case(name): found for name, found in CLASSES.items()}
@@ -330,5 +391,23 @@ def get(identifier: Any) -> Any:
     raise ArgumentTypeError(f"{identifier!r} is neither an initializer's name nor a function of a shape")
 
 
-__all__ = ["IdentityInitializer", "Initializer", "OrthogonalInitializer", "get"]
+def serialize(initializer: Any) -> Any:
+    """An initializer as plain values."""
+    return serialize_keras_object(initializer)
+
+
+def deserialize(config: Any, custom_objects: Any = None) -> Any:
+    """What `serialize` made this of."""
+    return deserialize_keras_object(config, custom_objects)
+
+
+__all__ = [
+    "IdentityInitializer",
+    "Initializer",
+    "OrthogonalInitializer",
+    "STFTInitializer",
+    "deserialize",
+    "get",
+    "serialize",
+]
 __all__ += list(NAMES)

@@ -7,10 +7,26 @@ from tallow.keras.layers.attention import GroupQueryAttention, MultiHeadAttentio
 from tallow.keras.layers.augmentation import (
     RandomBrightness,
     RandomContrast,
+    RandomErasing,
     RandomFlip,
     RandomRotation,
+    RandomShear,
     RandomTranslation,
     RandomZoom,
+)
+from tallow.keras.layers.color_augmentation import (
+    AutoContrast,
+    Equalization,
+    RandomColorDegeneration,
+    RandomColorJitter,
+    RandomGaussianBlur,
+    RandomGrayscale,
+    RandomHue,
+    RandomInvert,
+    RandomPosterization,
+    RandomSaturation,
+    RandomSharpness,
+    Solarization,
 )
 from tallow.keras.layers.conv_lstm import ConvLSTM1D, ConvLSTM2D, ConvLSTM3D
 from tallow.keras.layers.convolution import (
@@ -110,7 +126,9 @@ from tallow.keras.layers.reshaping import (
     ZeroPadding2D,
     ZeroPadding3D,
 )
+from tallow.keras.layers.resizing import CenterCrop, RandomCrop, Resizing
 from tallow.keras.layers.rnn import RNN
+from tallow.keras.layers.spectrograms import MelSpectrogram, STFTSpectrogram
 from tallow.keras.layers.text_vectorization import TextVectorization
 from tallow.keras.layers.variable import Variable
 from tallow.keras.layers.vocabulary import IntegerLookup, StringLookup
@@ -149,6 +167,7 @@ __all__ = [
     "AdditiveAttention",
     "AlphaDropout",
     "Attention",
+    "AutoContrast",
     "Average",
     "AveragePooling1D",
     "AveragePooling2D",
@@ -159,6 +178,7 @@ __all__ = [
     "BatchNormalization",
     "Bidirectional",
     "CategoryEncoding",
+    "CenterCrop",
     "Concatenate",
     "Conv1D",
     "Conv1DTranspose",
@@ -186,6 +206,7 @@ __all__ = [
     "Dropout",
     "EinsumDense",
     "Embedding",
+    "Equalization",
     "Flatten",
     "GRUCell",
     "GaussianDropout",
@@ -224,6 +245,7 @@ __all__ = [
     "MaxPooling2D",
     "MaxPooling3D",
     "Maximum",
+    "MelSpectrogram",
     "Minimum",
     "MultiHeadAttention",
     "Multiply",
@@ -234,16 +256,30 @@ __all__ = [
     "Pipeline",
     "RMSNormalization",
     "RandomBrightness",
+    "RandomColorDegeneration",
+    "RandomColorJitter",
     "RandomContrast",
+    "RandomCrop",
+    "RandomErasing",
     "RandomFlip",
+    "RandomGaussianBlur",
+    "RandomGrayscale",
+    "RandomHue",
+    "RandomInvert",
+    "RandomPosterization",
     "RandomRotation",
+    "RandomSaturation",
+    "RandomSharpness",
+    "RandomShear",
     "RandomTranslation",
     "RandomZoom",
     "ReLU",
     "RepeatVector",
     "Rescaling",
     "Reshape",
+    "Resizing",
     "ReversibleEmbedding",
+    "STFTSpectrogram",
     "SeparableConv1D",
     "SeparableConv2D",
     "SeparableConvolution1D",
@@ -251,6 +287,7 @@ __all__ = [
     "SimpleRNN",
     "SimpleRNNCell",
     "Softmax",
+    "Solarization",
     "SpatialDropout1D",
     "SpatialDropout2D",
     "SpatialDropout3D",

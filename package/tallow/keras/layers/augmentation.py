@@ -11,6 +11,7 @@ from typing import Any
 
 import tallow as tl
 from tallow.errors import ArgumentError
+from tallow.keras.functions.image_motion import BEYOND, affine_transform
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.regularization import Noisy
 from tallow.keras.windows import checked_format, from_first, to_first
@@ -47,9 +48,9 @@ class Augmentation(Noisy):
         """Shapes:  x (B, C, H, W) -> the same"""
         raise NotImplementedError
 
-    def draw(self, x: Tensor, between: tuple[float, float]) -> Tensor:
+    def draw(self, x: Tensor, ends: tuple[float, float]) -> Tensor:
         """A number for each image of x, (B)."""
-        low, high = between
+        low, high = ends
         return low + (high - low) * tl.rand(len(x), generator=self._generator, dtype=x.dtype, device=x.device)
 
 
@@ -62,7 +63,7 @@ class RandomFlip(Augmentation):
 
     def __init__(self, mode: str = "horizontal_and_vertical", seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(seed=seed, **kwargs)
-        self.mode = _known(self.name, "mode", mode, FLIPPED_DIMS)
+        self.mode = one_of(self.name, "mode", mode, FLIPPED_DIMS)
 
     def changed(self, x: Tensor) -> Tensor:
         flips = self.draw(x, (0, 1)) <= 0.5
@@ -88,8 +89,8 @@ class Moved(Augmentation):
         **kwargs: Any,
     ) -> None:
         super().__init__(data_format, seed, **kwargs)
-        self.fill_mode = _known(self.name, "fill_mode", fill_mode, FILL_MODES)
-        self.interpolation = _known(self.name, "interpolation", interpolation, INTERPOLATIONS)
+        self.fill_mode = one_of(self.name, "fill_mode", fill_mode, FILL_MODES)
+        self.interpolation = one_of(self.name, "interpolation", interpolation, INTERPOLATIONS)
         self.fill_value = fill_value if fill_mode == "constant" else 0.0
 
     def source(self, x: Tensor, points: Tensor) -> Tensor:
@@ -130,7 +131,7 @@ class RandomRotation(Moved):
     ) -> None:
         super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
         self.factor = factor
-        self._between = _between(self.name, "factor", factor)
+        self._between = between(self.name, "factor", factor)
 
     def source(self, x: Tensor, points: Tensor) -> Tensor:
         angle = 2 * math.pi * self.draw(x, self._between)[:, None, None]
@@ -161,8 +162,8 @@ class RandomZoom(Moved):
     ) -> None:
         super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
-        self._height = _between(self.name, "height_factor", height_factor)
-        self._width = None if width_factor is None else _between(self.name, "width_factor", width_factor)
+        self._height = between(self.name, "height_factor", height_factor)
+        self._width = None if width_factor is None else between(self.name, "width_factor", width_factor)
 
     def source(self, x: Tensor, points: Tensor) -> Tensor:
         height = 1 + self.draw(x, self._height)
@@ -191,13 +192,96 @@ class RandomTranslation(Moved):
     ) -> None:
         super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
-        self._height = _between(self.name, "height_factor", height_factor)
-        self._width = _between(self.name, "width_factor", width_factor)
+        self._height = between(self.name, "height_factor", height_factor)
+        self._width = between(self.name, "width_factor", width_factor)
 
     def source(self, x: Tensor, points: Tensor) -> Tensor:
         height, width = x.shape[-2:]
         shift = tl.stack([width * self.draw(x, self._width), height * self.draw(x, self._height)], -1)
         return points - shift[:, None, None]
+
+
+class RandomShear(Augmentation):
+    """Slants images.
+
+    Args:
+        x_factor, y_factor: how much at most, or the least and the most, across and down; half of the images slant the
+            other way.
+        fill_mode: what is beyond the edges, and
+        interpolation: as in keras.ops.image.affine_transform.
+    """
+
+    def __init__(
+        self,
+        x_factor: Factor = 0.0,
+        y_factor: Factor = 0.0,
+        interpolation: str = "bilinear",
+        fill_mode: str = "reflect",
+        fill_value: float = 0.0,
+        data_format: str | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, seed, **kwargs)
+        self.x_factor = up_to(self.name, "x_factor", x_factor)
+        self.y_factor = up_to(self.name, "y_factor", y_factor)
+        self.interpolation = one_of(self.name, "interpolation", interpolation, INTERPOLATIONS)
+        self.fill_mode = one_of(self.name, "fill_mode", fill_mode, BEYOND)
+        self.fill_value = fill_value
+
+    def changed(self, x: Tensor) -> Tensor:
+        sign = tl.where(self.draw(x, (0, 1)) > 0.5, -1.0, 1.0).to(x.dtype)
+        across, down = sign * self.draw(x, self.x_factor), sign * self.draw(x, self.y_factor)
+        one, zero = tl.ones_like(across), tl.zeros_like(across)
+        transform = tl.stack([one, across, zero, down, one, zero, zero, zero], -1)
+        return affine_transform(x, transform, self.interpolation, self.fill_mode, self.fill_value, "channels_first")
+
+
+class RandomErasing(Augmentation):
+    """Some images with a rectangle of one value, or of noise.
+
+    Args:
+        factor: the probability of that, or the least and the largest.
+        scale: the rectangle's least and largest part of each side, squared.
+        fill_value: what is in it; by default noise from N(0, 1), cut off at the ends of the range.
+        value_range: the least and the largest value of the images.
+    """
+
+    def __init__(
+        self,
+        factor: Factor = 1.0,
+        scale: Factor = (0.02, 0.33),
+        fill_value: float | None = None,
+        value_range: Sequence[float] = (0, 255),
+        seed: int | None = None,
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, seed, **kwargs)
+        self.factor = up_to(self.name, "factor", factor)
+        self.scale = up_to(self.name, "scale", scale)
+        self.fill_value = fill_value
+        self.value_range = pair(self.name, "value_range", value_range)
+
+    def changed(self, x: Tensor) -> Tensor:
+        inside = self._within(x, -2)[:, None, :, None] & self._within(x, -1)[:, None, None, :]
+        erased = (self.draw(x, (0, 1)) < self.draw(x, self.factor))[:, None, None, None]
+        return tl.where(inside & erased, self._filling(x), x)
+
+    def _within(self, x: Tensor, dim: int) -> Tensor:
+        """Which places along a dim the rectangles cover, (B, n)."""
+        n = x.shape[dim]
+        length = (self.draw(x, self.scale).sqrt() * n).floor()
+        middle = (self.draw(x, (0, 1)) * n).floor()
+        start, end = (middle - (length / 2).floor()).clamp(min=0), (middle + (length / 2).floor()).clamp(max=n)
+        places = tl.arange(n, dtype=x.dtype, device=x.device)
+        return (places >= start[:, None]) & (places < end[:, None])
+
+    def _filling(self, x: Tensor) -> Any:
+        if self.fill_value is not None:
+            return float(self.fill_value)
+        noise = tl.randn(*x.shape, generator=self._generator, dtype=x.dtype, device=x.device)
+        return noise.clamp(*self.value_range)
 
 
 class RandomContrast(Augmentation):
@@ -213,8 +297,8 @@ class RandomContrast(Augmentation):
     ) -> None:
         super().__init__(seed=seed, **kwargs)
         self.factor = factor
-        self.value_range = _pair(self.name, "value_range", value_range)
-        less, more = _pair(self.name, "factor", (factor, factor) if isinstance(factor, int | float) else factor, 0, 1)
+        self.value_range = pair(self.name, "value_range", value_range)
+        less, more = pair(self.name, "factor", (factor, factor) if isinstance(factor, int | float) else factor, 0, 1)
         self._between = (1 - less, 1 + more)
 
     def changed(self, x: Tensor) -> Tensor:
@@ -235,22 +319,28 @@ class RandomBrightness(Augmentation):
     ) -> None:
         super().__init__(seed=seed, **kwargs)
         self.factor = factor
-        self.value_range = _pair(self.name, "value_range", value_range)
-        self._between = _between(self.name, "factor", factor)
+        self.value_range = pair(self.name, "value_range", value_range)
+        self._between = between(self.name, "factor", factor)
 
     def changed(self, x: Tensor) -> Tensor:
         low, high = self.value_range
         return (x + (high - low) * self.draw(x, self._between)[:, None, None, None]).clamp(low, high)
 
 
-def _between(layer: str, argument: str, factor: Any) -> tuple[float, float]:
-    """The least and the largest: one number stands for it either way."""
-    given = (-abs(factor), abs(factor)) if isinstance(factor, int | float) else factor
-    low, high = sorted(_pair(layer, argument, given, -1, 1))
+def up_to(layer: str, argument: str, factor: Any, most: float = 1) -> tuple[float, float]:
+    """The least and the largest, from 0 on: one number is the largest."""
+    low, high = sorted(pair(layer, argument, (0, factor) if isinstance(factor, int | float) else factor, 0, most))
     return low, high
 
 
-def _pair(layer: str, argument: str, value: Any, least: float = -math.inf, most: float = math.inf) -> tuple[Any, Any]:
+def between(layer: str, argument: str, factor: Any) -> tuple[float, float]:
+    """The least and the largest: one number stands for it either way."""
+    given = (-abs(factor), abs(factor)) if isinstance(factor, int | float) else factor
+    low, high = sorted(pair(layer, argument, given, -1, 1))
+    return low, high
+
+
+def pair(layer: str, argument: str, value: Any, least: float = -math.inf, most: float = math.inf) -> tuple[Any, Any]:
     numbers = tuple(value) if isinstance(value, list | tuple) else ()
     if len(numbers) != 2 or not all(isinstance(n, int | float) and least <= n <= most for n in numbers):
         within = "" if most == math.inf else f" from {least} to {most}"
@@ -258,7 +348,7 @@ def _pair(layer: str, argument: str, value: Any, least: float = -math.inf, most:
     return numbers
 
 
-def _known(layer: str, argument: str, value: Any, known: Any) -> Any:
+def one_of(layer: str, argument: str, value: Any, known: Any) -> Any:
     if value not in known:
         raise ArgumentError(f"{layer}: {argument}={value!r}", mend=f"use {', '.join(map(repr, known))}")
     return value

@@ -119,6 +119,7 @@ def applied(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return Operator(name)(*args, **kwargs)
     positions = _positions(OPERATORS[name])
     options = {key: value for key, value in kwargs.items() if key in operation.options}
+    others = {key: value for key, value in kwargs.items() if key not in operation.options}
     operands = []
     for place, value in enumerate(args):
         key = positions[place] if place < len(positions) else None
@@ -126,9 +127,10 @@ def applied(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             key = next((option for option in operation.options if option not in options), None)
         if key in operation.options:
             options[key] = value
+        elif key is not None and options:  # its place is no longer its own: an option came before it
+            others[key] = value
         else:
             operands.append(value)
-    others = {key: value for key, value in kwargs.items() if key not in operation.options}
     return Operator(name, options=options)(*operands, **others)
 
 

@@ -100,6 +100,8 @@ EVERY: list[tuple[Callable[[], Any], list[tuple[int, ...]]]] = [
     (lambda: layers.RandomBrightness((0.1, 0.2), value_range=(0, 1)), [IMAGE]),
     (lambda: layers.RandomShear(0.2, 0.1), [IMAGE]),
     (lambda: layers.RandomErasing(fill_value=0.0), [IMAGE]),
+    (lambda: layers.RandomPerspective(scale=0.3), [IMAGE]),
+    (lambda: layers.RandomElasticTransform(scale=0.5), [IMAGE]),
     (lambda: layers.RandomCrop(3, 2), [IMAGE]),
     (lambda: layers.Resizing(4, 7), [IMAGE]),
     (lambda: layers.CenterCrop(3, 7), [IMAGE]),
@@ -758,3 +760,35 @@ def test_config() -> None:
         keras.config.set_floatx("float32")
     with pytest.raises(ArgumentError):
         keras.config.set_image_data_format("NHWC")
+
+
+def test_images_that_are_moved_keep_what_is_the_same_everywhere() -> None:
+    """A flat image has nothing to move; a change that leaves none of its kind would show."""
+    flat = tl.full((2, 8, 9, 3), 0.4)
+    for layer in (layers.RandomElasticTransform(value_range=(0, 1)), layers.RandomShear(0.3, 0.3)):
+        np.testing.assert_allclose(numbers(layer(flat, training=True)), 0.4, rtol=1e-5)
+    seen = numbers(layers.RandomPerspective(scale=0.5, fill_value=1.0)(flat, training=True))
+    assert (seen[:, 4, 4] - 0.4 < 1e-5).all()
+    assert (np.abs(seen[:, 0, 0] - 0.4) > 1e-3).all()  # the corner has moved
+
+
+def test_erased_rectangles_have_the_size_that_was_asked_for() -> None:
+    image = tl.ones(50, 20, 30, 3)
+    erased = numbers(layers.RandomErasing(scale=(0.25, 0.25), fill_value=0.0, seed=0)(image, training=True)) == 0
+    rows, columns = erased.any((2, 3)).sum(1), erased.any((1, 3)).sum(1)
+    assert rows.max() == 10  # half of each side, unless it is cut at an edge
+    assert columns.max() == 14
+    assert (erased.sum((1, 2, 3)) == 3 * rows * columns).all()
+    assert not (numbers(layers.RandomErasing(factor=0.0, fill_value=0.0)(image, training=True)) == 0).any()
+
+
+def test_attention_with_a_seed_drops_the_same_scores_again() -> None:
+    x = tl.tensor(normal(2, 7, 4))
+    made = [layers.MultiHeadAttention(2, 3, dropout=0.5, seed=seed) for seed in (1, 1, 2)]
+    for layer in made:
+        layer(x, x)
+        layer.set_weights(made[0].get_weights())
+    first, again, other = (numbers(layer(x, x, training=True)) for layer in made)
+    np.testing.assert_array_equal(first, again)
+    assert not np.allclose(first, other)
+    assert not np.allclose(first, numbers(made[0](x, x, training=True)))  # and goes on from call to call

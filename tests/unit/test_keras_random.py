@@ -70,3 +70,23 @@ def test_a_layer_draws_with_a_generator_of_its_own() -> None:
     drawn = model.predict([np.full((5000, 3), 7.0), np.full((5000, 3), -2.0)], verbose=0)
     np.testing.assert_allclose(drawn.mean(0), 7, atol=0.05)
     np.testing.assert_allclose(drawn.std(0), np.exp(-1), atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "mean", "variance"),
+    [
+        ("truncated_normal", (1.0, 2.0), 1.0, 4 * 0.7737413),  # of a normal one cut at two deviations
+        ("gamma", (3.0,), 3.0, 3.0),
+        ("beta", (2.0, 3.0), 0.4, 0.04),
+        ("binomial", (10, 0.3), 3.0, 2.1),
+    ],
+)
+def test_moments_of_distributions(name: str, parameters: tuple[float, ...], mean: float, variance: float) -> None:
+    """Those of the formulas, to five standard errors."""
+    drawn = getattr(keras.random, name)((20000,), *parameters, seed=1).numpy()
+    again = getattr(keras.random, name)((20000,), *parameters, seed=1).numpy()
+    np.testing.assert_array_equal(drawn, again)
+    assert abs(drawn.mean() - mean) < 5 * (variance / 20000) ** 0.5
+    np.testing.assert_allclose(drawn.var(), variance, rtol=0.08)
+    if name == "truncated_normal":
+        assert np.abs(drawn - 1).max() <= 4

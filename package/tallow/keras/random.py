@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import tallow as tl
 from tallow.keras.layers.regularization import kept
 from tallow.keras.layers.weighted import as_dtype
-from tallow.random import Generator
+from tallow.nn import init
+from tallow.random import Generator, default_generator
 from tallow.tensor import Tensor
 
 
@@ -53,6 +56,38 @@ def uniform(
     return tl.rand(*shape, generator=_generator(seed), dtype=kind) * (maxval - minval) + minval
 
 
+def truncated_normal(
+    shape: Sequence[int], mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Seed = None
+) -> Tensor:
+    """From N(mean, stddev²), what lies further than two stddev from the mean drawn again."""
+    filled = tl.empty(*shape, dtype=as_dtype(dtype))
+    reach = 2 * stddev
+    return init.trunc_normal_(filled, mean, stddev, mean - reach, mean + reach, _generator(seed))
+
+
+def gamma(shape: Sequence[int], alpha: Any, dtype: Any = None, seed: Seed = None) -> Tensor:
+    """From the gamma distribution of shape `alpha`, a number or what broadcasts, and scale 1."""
+    return _drawn("gamma", shape, dtype, seed, alpha)
+
+
+def beta(shape: Sequence[int], alpha: Any, beta: Any, dtype: Any = None, seed: Seed = None) -> Tensor:
+    """From the beta distribution of `alpha` and `beta`, numbers or what broadcasts."""
+    return _drawn("beta", shape, dtype, seed, alpha, beta)
+
+
+def binomial(shape: Sequence[int], counts: Any, probabilities: Any, dtype: Any = None, seed: Seed = None) -> Tensor:
+    """How many of `counts` trials succeed, each with these probabilities; both are numbers or what broadcasts."""
+    return _drawn("binomial", shape, dtype, seed, counts, probabilities)
+
+
+def _drawn(distribution: str, shape: Sequence[int], dtype: Any, seed: Seed, *parameters: Any) -> Tensor:
+    generator = _generator(seed) or default_generator
+    given = [np.asarray(p.numpy(force=True) if isinstance(p, Tensor) else p) for p in parameters]
+    if distribution == "binomial":
+        given[0] = given[0].astype(np.int64)
+    return tl.tensor(getattr(generator.numpy, distribution)(*given, size=tuple(shape)), dtype=as_dtype(dtype))
+
+
 def randint(shape: Sequence[int], minval: int, maxval: int, dtype: Any = "int32", seed: Seed = None) -> Tensor:
     """Whole numbers from minval up to maxval, which is left out."""
     return tl.randint(minval, maxval, tuple(shape), generator=_generator(seed), dtype=as_dtype(dtype))
@@ -83,4 +118,16 @@ def _generator(seed: Seed) -> Generator | None:
     return None if seed is None else Generator().manual_seed(seed)
 
 
-__all__ = ["SeedGenerator", "categorical", "dropout", "normal", "randint", "shuffle", "uniform"]
+__all__ = [
+    "SeedGenerator",
+    "beta",
+    "binomial",
+    "categorical",
+    "dropout",
+    "gamma",
+    "normal",
+    "randint",
+    "shuffle",
+    "truncated_normal",
+    "uniform",
+]

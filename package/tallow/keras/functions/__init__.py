@@ -24,7 +24,7 @@ from tallow.keras.functions import (
 
 Functions = dict[str, Callable[..., Any]]
 
-NUMPY: Functions = elements.NUMPY | arrays.NUMPY | arrangement.NUMPY | statistics.NUMPY
+NUMPY: Functions = elements.NUMPY | arrays.NUMPY | arrangement.NUMPY | statistics.NUMPY | linear_algebra.NUMPY
 NN: Functions = neural.NN | convolution.NN
 LINALG: Functions = linear_algebra.LINALG | {function.__name__: function for function in arrays.OF_LINALG}
 IMAGE: Functions = images.IMAGE | image_motion.IMAGE

@@ -241,7 +241,7 @@ def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
 ) -> Any:
     """Evenly from start to stop, which is left out without `endpoint`; with `retstep` also the step."""
-    numbers, step = np.linspace(start, stop, num, endpoint, True, axis=axis)
+    numbers, step = np.linspace(start, stop, num, endpoint, retstep=True, axis=axis)
     return (tensor(numbers, dtype), tensor(step, dtype)) if retstep else tensor(numbers, dtype)
 
 

@@ -85,4 +85,5 @@ LINALG: dict[str, Callable[..., Any]] = {
         for function in (cholesky, cholesky_inverse, lstsq, matrix_rank, pinv, qr, solve, solve_triangular, svd)
     },
 }
-CORE = {"logdet": logdet, "slogdet": _of_linalg("slogdet")}
+NUMPY = {"slogdet": _of_linalg("slogdet")}  # where Keras has it
+CORE = {"logdet": logdet}

@@ -99,7 +99,7 @@ class HeadedAttention(Layer):
         self.dropout = checked_rate(self.name, dropout)
         self.settings = settings
         self.projected = output_shape
-        self.axes = None if attention_axes is None else tuple(attention_axes)
+        self.axes: Any = None if attention_axes is None else tuple(attention_axes)  # a tuple once it is built
         self.sliding_window = None
         if sliding_window is not None:
             self.sliding_window = positive(self.name, "sliding_window", sliding_window)
@@ -108,7 +108,7 @@ class HeadedAttention(Layer):
 
     def build(self, query_shape: Shape, value_shape: Any = None, key_shape: Shape | None = None) -> None:
         rank, key_shape = len(query_shape), key_shape or value_shape
-        if rank < 3 or {len(value_shape), len(key_shape)} != {rank}:  # type: ignore[arg-type]  # it is not None
+        if rank < 3 or {len(value_shape), len(key_shape)} != {rank}:
             raise ArgumentError(
                 f"{self.name}: query {query_shape}, value {value_shape} and key {key_shape} must have the same number "
                 "of dims, three at least"
@@ -120,7 +120,7 @@ class HeadedAttention(Layer):
         H, G, K, V = self.heads
         output = (known(self.name, query_shape, -1),) if self.projected is None else tuple(self.projected)
         self.query_dense = self._projection("query", query_shape, 1, (H, K))
-        self.key_dense = self._projection("key", key_shape, 1, (G, K))  # type: ignore[arg-type]
+        self.key_dense = self._projection("key", key_shape, 1, (G, K))
         if self.use_gate:
             self.gate_dense = self._projection("gate", query_shape, 1, (H, V))
         self.value_dense = self._projection("value", value_shape, 1, (G, V))
@@ -190,17 +190,17 @@ class HeadedAttention(Layer):
 
     def _others(self, rank: int) -> list[int]:
         """The dims beside the batch that positions are not along."""
-        return [axis for axis in range(1, rank) if axis not in self.axes]  # type: ignore[operator]  # built
+        return [axis for axis in range(1, rank) if axis not in self.axes]
 
     def _by_heads(self, x: Tensor) -> Tensor:
         """(N, *positions and others, H, K) -> (N, *others, H, T, K)"""
         others = self._others(x.ndim - 2)
-        x = x.permute(0, *others, x.ndim - 2, *self.axes, x.ndim - 1)  # type: ignore[misc]  # built
+        x = x.permute(0, *others, x.ndim - 2, *self.axes, x.ndim - 1)
         return x.reshape(*x.shape[: len(others) + 2], -1, x.shape[-1])
 
     def _back(self, y: Tensor, query: Tensor) -> Tensor:
         """(N, *others, H, T, V) -> (N, *positions and others, H, V)"""
-        axes: tuple[int, ...] = self.axes  # type: ignore[assignment]  # built
+        axes = self.axes
         others = self._others(query.ndim - 1)
         y = y.reshape(*y.shape[:-2], *(query.shape[axis] for axis in axes), y.shape[-1])
         order = (0, *others, query.ndim, *axes, query.ndim + 1)  # where each dim is to be
@@ -217,7 +217,7 @@ class HeadedAttention(Layer):
         masks = [] if query_mask is None else [query_mask[:, None, :, None]]
         masks += [mask[:, None, None, :] for mask in (value_mask, key_mask) if mask is not None]
         if attention_mask is not None:
-            count = len(self.axes)  # type: ignore[arg-type]  # built
+            count = len(self.axes)
             front, positions = attention_mask.shape[: -2 * count], attention_mask.shape[-2 * count :]
             flat = attention_mask.reshape(*front, math.prod(positions[:count]), math.prod(positions[count:]))
             masks.append(flat[:, None] if len(front) == 1 else flat)

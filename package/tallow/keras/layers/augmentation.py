@@ -11,7 +11,7 @@ from typing import Any
 
 import tallow as tl
 from tallow.errors import ArgumentError
-from tallow.keras.functions.image_motion import BEYOND, affine_transform
+from tallow.keras.functions.image_motion import BEYOND, affine_transform, elastic_transform, perspective_transform
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.regularization import Noisy
 from tallow.keras.windows import checked_format, from_first, to_first
@@ -235,6 +235,86 @@ class RandomShear(Augmentation):
         one, zero = tl.ones_like(across), tl.zeros_like(across)
         transform = tl.stack([one, across, zero, down, one, zero, zero, zero], -1)
         return affine_transform(x, transform, self.interpolation, self.fill_mode, self.fill_value, "channels_first")
+
+
+class RandomPerspective(Augmentation):
+    """Shows some images from elsewhere: their corners move inwards.
+
+    Args:
+        factor: the probability of that, or the least and the largest.
+        scale: how far corners move at most, or the least and the most, as a part of the sides.
+        interpolation, fill_value: as in keras.ops.image.perspective_transform.
+    """
+
+    def __init__(
+        self,
+        factor: Factor = 1.0,
+        scale: Factor = 1.0,
+        interpolation: str = "bilinear",
+        fill_value: float = 0.0,
+        seed: int | None = None,
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, seed, **kwargs)
+        self.factor = up_to(self.name, "factor", factor)
+        self.scale = up_to(self.name, "scale", scale)
+        self.interpolation = one_of(self.name, "interpolation", interpolation, INTERPOLATIONS)
+        self.fill_value = fill_value
+
+    def changed(self, x: Tensor) -> Tensor:
+        height, width = x.shape[-2:]
+        corners = tl.tensor([[0, 0], [width - 1, 0], [0, height - 1], [width - 1, height - 1]], dtype=x.dtype)
+        inwards = tl.tensor([[1, 1], [-1, 1], [1, -1], [-1, -1]], dtype=x.dtype) * tl.tensor([width, height]) / 4
+        share = tl.stack([self.draw(x, self.scale) for _ in range(8)], -1).reshape(-1, 4, 2)
+        start = corners.to(x.device).expand(len(x), 4, 2)
+        seen = perspective_transform(
+            x, start, start + share * inwards.to(x.device), self.interpolation, self.fill_value, "channels_first"
+        )
+        is_moved = self.draw(x, (0, 1)) < self.draw(x, self.factor)
+        return tl.where(is_moved[:, None, None, None], seen, x)
+
+
+class RandomElasticTransform(Augmentation):
+    """Some images with their pixels moved, neighbors alike.
+
+    Args:
+        factor: the probability of that, or the least and the largest.
+        scale: how far pixels move at most, or the least and the most.
+        interpolation, fill_mode, fill_value: as in keras.ops.image.elastic_transform.
+        value_range: where the results are cut off.
+    """
+
+    def __init__(
+        self,
+        factor: Factor = 1.0,
+        scale: Factor = 1.0,
+        interpolation: str = "bilinear",
+        fill_mode: str = "reflect",
+        fill_value: float = 0.0,
+        value_range: Sequence[float] = (0, 255),
+        seed: int | None = None,
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, seed, **kwargs)
+        self.factor = up_to(self.name, "factor", factor)
+        self.scale = up_to(self.name, "scale", scale)
+        self.interpolation = one_of(self.name, "interpolation", interpolation, INTERPOLATIONS)
+        self.fill_mode = one_of(self.name, "fill_mode", fill_mode, BEYOND)
+        self.fill_value = fill_value
+        self.value_range = pair(self.name, "value_range", value_range)
+
+    def changed(self, x: Tensor) -> Tensor:
+        strength = float(self.draw(x[:1], self.scale))  # one for a batch
+        sides = x.shape[-2:]
+        alpha, sigma = 0.1 * strength * max(sides), 0.05 * strength * min(sides)
+        if not sigma:
+            return x
+        options = (self.interpolation, self.fill_mode, self.fill_value, self._generator)
+        moved = elastic_transform(x, alpha, sigma, *options, data_format="channels_first")
+        is_moved = self.draw(x, (0, 1)) < self.draw(x, self.factor)
+        return tl.where(is_moved[:, None, None, None], moved.clamp(*self.value_range), x)
 
 
 class RandomErasing(Augmentation):

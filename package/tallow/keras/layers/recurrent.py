@@ -151,7 +151,7 @@ class Recurrent(Units):
     reset_state = reset_states
 
     def get_config(self) -> dict[str, Any]:
-        defaults = {}
+        defaults: dict[str, Any] = {}
         for kind in (Units, Recurrent):  # the layers pass most of them on
             parameters = inspect.signature(kind.__init__).parameters.values()
             defaults |= {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}

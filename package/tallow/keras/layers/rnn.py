@@ -115,7 +115,7 @@ class RNN(Layer):
         if given is None:
             given = self.get_initial_state(len(sequences))
         states = list(given) if is_nested(given) else [given]
-        return map_structure(lambda state: tl.as_tensor(state, device=sequences.device), states)  # type: ignore[no-any-return]
+        return map_structure(lambda state: tl.as_tensor(state, device=sequences.device), states)
 
     def get_initial_state(self, batch_size: int) -> list[Any]:
         """What a batch starts from: the cell's, or zeros."""

@@ -135,8 +135,8 @@ class TextVectorization(Raw):
         if length is None:
             length = max((len(row) for row in rows), default=0)
         padded = np.full((len(rows), length), 0 if is_int else -1, np.int64)
-        for row, indices in zip(padded, rows, strict=True):
-            row[: len(indices)] = indices[:length]
+        for row, found in zip(padded, rows, strict=True):
+            row[: len(found)] = found[:length]
         indices = tl.as_tensor(padded if texts.ndim else padded[0])
         return indices if is_int else self.lookup.vectors(indices)
 

@@ -116,7 +116,7 @@ class VocabularyLookup(Raw):
             if weights.shape != (len(tokens),):
                 raise ArgumentError(f"{self.name}: {weights.shape} idf_weights for {len(tokens)} tokens")
             front = [] if has_special else [weights.mean()] * len(special)
-            self._weights = np.concatenate([np.float32(front), weights])
+            self._weights = np.concatenate([np.array(front, np.float32), weights])
 
     def _take(self, tokens: Sequence[Any]) -> None:
         self._tokens = tuple(tokens)

@@ -199,7 +199,7 @@ class SpectralNormalization(Wrapper):
     def call(self, x: Tensor, training: bool = False) -> Tensor:
         if training:
             self._normalize()
-        return self.layer(x)  # type: ignore[no-any-return]  # a layer's result
+        return self.layer(x)
 
     def _normalize(self) -> None:
         with tl.no_grad():

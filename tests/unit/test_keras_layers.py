@@ -767,7 +767,7 @@ def test_images_that_are_moved_keep_what_is_the_same_everywhere() -> None:
     flat = tl.full((2, 8, 9, 3), 0.4)
     for layer in (layers.RandomElasticTransform(value_range=(0, 1)), layers.RandomShear(0.3, 0.3)):
         np.testing.assert_allclose(numbers(layer(flat, training=True)), 0.4, rtol=1e-5)
-    seen = numbers(layers.RandomPerspective(scale=0.5, fill_value=1.0)(flat, training=True))
+    seen = numbers(layers.RandomPerspective((1, 1), scale=0.5, fill_value=1.0)(flat, training=True))
     assert (seen[:, 4, 4] - 0.4 < 1e-5).all()
     assert (np.abs(seen[:, 0, 0] - 0.4) > 1e-3).all()  # the corner has moved
 

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 

@@ -52,7 +52,7 @@ def test_losses_and_gradients(card: Card, width: int, dtype: dtype, smoothing: f
         np.testing.assert_allclose(card.get(got), losses, rtol=3e-6, atol=3e-6)
         shares = np.where(target == IGNORED, 0, 1 if w is None else weight[target % width])
         np.testing.assert_array_equal(card.get(share), shares)
-        back = card.run("cross_entropy_backward", card.put(g), *given, *stats)
+        back = card.run("cross_entropy_backward", card.put(g), *given, *stats, float32.storage)
         assert back.dtype == np.float32
         np.testing.assert_allclose(card.get(back), dx, rtol=2e-5, atol=1e-6)
 
@@ -66,7 +66,7 @@ def test_one_gradient_for_all_rows_and_rows_off_alignment(card: Card) -> None:
     given = inner, card.put(target), None, IGNORED, 0.0
     got, _, *stats = card.run("cross_entropy", *given)
     np.testing.assert_allclose(card.get(got), losses, rtol=3e-6, atol=3e-6)
-    back = card.run("cross_entropy_backward", card.put(np.float32(0.25)), *given, *stats)
+    back = card.run("cross_entropy_backward", card.put(np.float32(0.25)), *given, *stats, float32.storage)
     np.testing.assert_allclose(card.get(back), dx, rtol=2e-5, atol=1e-6)
 
 
@@ -75,9 +75,13 @@ def test_a_gradient_in_bfloat16(card: Card) -> None:
     g = np.array([0.5, -2.0, 1.0, 3.0])
     given = card.put(x, bfloat16), card.put(target), None, IGNORED, 0.0
     _, _, *stats = card.run("cross_entropy", *given)
-    back = card.run("cross_entropy_backward", card.put(g, bfloat16), *given, *stats)
     _, dx = expected(x, target, np.ones(33), 0.0, g)
-    np.testing.assert_allclose(card.get(back), dx, rtol=PRECISION[bfloat16], atol=1e-6)
+    for upstream in (card.put(g), card.put(g, bfloat16)):  # of values that bfloat16 holds
+        wide, half = (
+            card.run("cross_entropy_backward", upstream, *given, *stats, each.storage) for each in (float32, bfloat16)
+        )
+        np.testing.assert_allclose(card.get(half), dx, rtol=PRECISION[bfloat16], atol=1e-6)
+        np.testing.assert_array_equal(card.get(half), rounded(card.get(wide), bfloat16))
 
 
 def test_infinite_logits(card: Card) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from support import cupy_like
 
 import tallow as tl
-from tallow import devices
+from tallow import devices, kernels
 from tallow.nn import functional as F
 from tallow_cuda.bindings import convert
+
+B, T, D, V = 2, 12, 16, 40  # of a language model's head
 
 
 @pytest.fixture
@@ -63,3 +66,130 @@ def test_a_transposed_matrix_is_converted_as_it_lies(cuda: str, passes: list[tup
     assert passes == [("convert", (2, 3, 4))]
     assert half.stride() == x.stride() == (1, 12, 4)
     np.testing.assert_array_equal(half.float().cpu().numpy(), x.cpu().numpy())
+
+
+class Head:
+    """The logits of hidden states, of constants that are the same for every instance."""
+
+    def __init__(self, dtype: tl.dtype, product: str = "linear", bias: bool = False) -> None:
+        draw = np.random.default_rng(0)
+        self.product = product
+        shapes = (B, T, D), (V, D), (V,)
+        self.leaves = [
+            tl.tensor(draw.standard_normal(shape), dtype=dtype, device="cuda").requires_grad_() for shape in shapes
+        ][: 3 if bias else 2]
+        self.target = tl.tensor(draw.integers(0, V, (B, T)), device="cuda")
+
+    def logits(self) -> tl.Tensor:
+        hidden, weight, *bias = self.leaves
+        return F.linear(hidden, weight, *bias) if self.product == "linear" else hidden @ weight.mT
+
+    def loss_of(self, logits: tl.Tensor) -> tl.Tensor:
+        return F.cross_entropy(logits.view(B * T, V), self.target.view(B * T), label_smoothing=0.125)
+
+    def gradients(self) -> list[Any]:
+        return [leaf.grad.float().cpu().numpy() for leaf in self.leaves if leaf.grad is not None]
+
+
+def step(
+    head: Head, see: Callable[[tl.Tensor], Any], also: Callable[[tl.Tensor], tl.Tensor | float] = lambda logits: 0.0
+) -> list[Any]:
+    """The gradients of a step in which `see` is given the logits, and `also` of them is added to the loss."""
+    logits = head.logits()
+    see(logits)
+    loss = head.loss_of(logits) * 1024 + also(logits)
+    loss.backward()
+    return head.gradients()
+
+
+def in_float32(logits: tl.Tensor) -> None:
+    """A hook sees the gradient in float32, so that it is rounded by the product alone."""
+    logits.register_hook(lambda g: None)
+
+
+@pytest.mark.parametrize("product", ["linear", "matmul"])
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=str)
+def test_logits_and_their_gradient_are_not_converted(
+    dtype: tl.dtype, product: str, passes: list[tuple[str, tuple[int, ...]]]
+) -> None:
+    head = Head(dtype, product)
+    got = step(head, lambda logits: passes.clear())
+    assert [found for found in passes if found[1] in ((B, T, V), (B * T, V))] == []
+    seen = step(Head(dtype, product), in_float32)
+    assert [found for found in passes if found[1] in ((B, T, V), (B * T, V))] == [("convert", (B, T, V))]
+    for a, b in zip(got, seen, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+@pytest.mark.parametrize(
+    "also",
+    [lambda logits: logits.float().square().mean(), lambda logits: logits.view(-1).logsumexp(0) * 3],
+    ids=["of a copy", "of a view"],
+)
+def test_logits_that_are_read_twice_have_gradients_in_float32(cuda: str, also: Any, bias: bool) -> None:
+    """Two that arrive in one place are added before they are rounded."""
+    got, seen = (step(Head(tl.bfloat16, bias=bias), see, also) for see in (lambda logits: None, in_float32))
+    for a, b in zip(got, seen, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=str)
+def test_the_gradient_of_a_bias_is_a_sum_in_float32(cuda: str, dtype: tl.dtype) -> None:
+    got, seen = (step(Head(dtype, bias=True), see) for see in (lambda logits: None, in_float32))
+    for a, b in zip(got, seen, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_stands_between_gets_float32(cuda: str) -> None:
+    """Soft-capped logits: the gradient is rounded where the product reads it."""
+
+    class Capped(Head):
+        def logits(self) -> tl.Tensor:
+            return (super().logits() / 5).tanh() * 5
+
+    got, seen = (step(Capped(tl.bfloat16), see) for see in (lambda logits: None, in_float32))
+    for a, b in zip(got, seen, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_who_looks_at_the_gradient_sees_what_was_there_before(cuda: str) -> None:
+    """By retain_grad, by autograd.grad, and with kernels off."""
+    expected = step(Head(tl.bfloat16), in_float32)
+    retained: list[tl.Tensor] = []
+
+    def retain(logits: tl.Tensor) -> None:
+        logits.retain_grad()
+        retained.append(logits)
+
+    for a, b in zip(step(Head(tl.bfloat16), retain), expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+    head = Head(tl.bfloat16)
+    logits = head.logits()
+    loss = head.loss_of(logits) * 1024
+    (alone,) = tl.autograd.grad(loss, [logits], retain_graph=True)
+    both = tl.autograd.grad(loss, [logits, *head.leaves])
+    assert retained[0].grad is not None
+    for g in (alone, both[0]):
+        assert g is not None
+        assert g.dtype == tl.bfloat16
+        np.testing.assert_array_equal(g.float().cpu().numpy(), retained[0].grad.float().cpu().numpy())
+    for g, b in zip(both[1:], expected, strict=True):
+        assert g is not None
+        np.testing.assert_array_equal(g.float().cpu().numpy(), b)
+    with kernels.off():
+        off = [step(Head(tl.bfloat16), see) for see in (lambda logits: None, in_float32)]
+    for a, b in zip(*off, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_backward_twice_gives_the_same_twice(cuda: str) -> None:
+    head = Head(tl.bfloat16)
+    loss = head.loss_of(head.logits())
+    loss.backward(retain_graph=True)
+    once = head.gradients()
+    for leaf in head.leaves:
+        leaf.grad = None
+    loss.backward()
+    for a, b in zip(head.gradients(), once, strict=True):
+        np.testing.assert_array_equal(a, b)

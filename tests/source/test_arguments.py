@@ -99,7 +99,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "nn.cache.Uncached.append": "layer",
         "nn.candle.var_builder.*.get": "path init trainable",
         "ops.attention.attention_backward_array": "stats",
-        "ops.matmul.rounded_gradient": "operand",
+        "ops.matmul.rounded_*": "operand",
         "ops.pooling.max_pool_backward_array": "places",
         "optim.optimizer.Optimizer.moment_shape": "name",
         "text.template_sandbox.Sandbox.call": "context",

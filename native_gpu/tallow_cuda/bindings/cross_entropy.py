@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
-from tallow_cuda.launching import FLOAT32, contiguous, cuda, is_float, launch, threads_for
+from tallow_cuda.launching import FLOAT32, FLOATS, contiguous, cuda, is_float, launch, threads_for
 from tallow_cuda.sources import element, load
 
 
@@ -16,8 +18,10 @@ def float_rows(x: Array, target: Array, weight: Array | None, ignore_index: int,
 
 
 def float_rows_and_gradients(g: Array, x: Array, target: Array, weight: Array | None, *rest: object) -> bool:
-    """As forward, with a gradient in one of these dtypes for each row, or one for all."""
-    return is_float(g) and g.shape in ((), target.shape) and float_rows(x, target, weight, 0, 0.0)
+    """As forward, with a gradient in one of these dtypes for each row, or one for all, and a result in one of them."""
+    return (
+        is_float(g) and rest[-1] in FLOATS and g.shape in ((), target.shape) and float_rows(x, target, weight, 0, 0.0)
+    )
 
 
 def _prepared(
@@ -49,16 +53,16 @@ def cross_entropy(
 @cuda("cross_entropy_backward", float_rows_and_gradients)
 def cross_entropy_backward(
     g: Array, x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float, highest: Array,
-    total: Array,
+    total: Array, dtype: np.dtype[Any],
 ) -> Array:  # fmt: skip
-    """As tallow.ops.cross_entropy.cross_entropy_backward_array, in one pass over x; in the dtype of g."""
+    """As tallow.ops.cross_entropy.cross_entropy_backward_array, in one pass over x."""
     width = x.shape[-1]
     x, target, weight, weights = _prepared(x, target, weight, smoothing)
-    dx = array_module(x).empty(x.shape, g.dtype)
+    dx = array_module(x).empty(x.shape, dtype)
     if target.size:
-        kernel = load("cross_entropy.cu", "cross_entropy_backward", X=element(x), G=element(g))
+        kernel = load("cross_entropy.cu", "cross_entropy_backward", X=element(x), G=element(dx))
         launch(
-            kernel, (target.size,), (threads_for(width, 32),), contiguous(g), int(g.ndim > 0), x, target, weight,
+            kernel, (target.size,), (threads_for(width, 32),), contiguous(widen(g)), int(g.ndim > 0), x, target, weight,
             weights, contiguous(highest), contiguous(total), dx, width, int(ignore_index), float(smoothing),
         )  # fmt: skip
     return dx

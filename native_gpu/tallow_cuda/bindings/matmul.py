@@ -54,6 +54,17 @@ def rounded_gradient(g: Array, operand: Array) -> Array:
     return cast(g, dtype_of(operand))
 
 
+def half(operand: Array) -> bool:
+    """float16 or bfloat16."""
+    return operand.dtype in HALVES
+
+
+@cuda("rounded_dtype", half)
+def rounded_dtype(operand: Array) -> np.dtype[Any]:
+    """That of the operand; see `rounded_gradient`."""
+    return dtype_of(operand).storage
+
+
 def _product(a: Array, b: Array, result: Any) -> Array:
     if b.ndim == 1:
         return _product(a, b[:, None], result)[..., 0]

@@ -6,7 +6,7 @@
 //   x (rows, width) contiguous;  target (rows);  weight (width), or null for ones;  weights: Σ_c w_c, or null for width
 //   losses, share, highest, total (rows): share is w_y, the sum of which divides a mean
 //   g (rows), or one number for all where g_step is 0;  dx (rows, width) contiguous
-//   X: the element of x;  G: that of g and dx
+//   X: the element of x;  G: that of dx
 //
 // A row whose target is `ignored` has a loss, a share and a gradient of 0. A target that is no class makes them NaN.
 // Forward reads x once, with a maximum and a sum in every thread, which are brought together at the end (Milakov &
@@ -135,7 +135,7 @@ template <bool Smooth> struct Gradient {
 };
 
 extern "C" __global__ void cross_entropy_backward(
-    const G* g, index_t g_step, const X* x, const index_t* target, const float* weight, const float* weights,
+    const float* g, index_t g_step, const X* x, const index_t* target, const float* weight, const float* weights,
     const float* highest, const float* total, G* dx, index_t width, index_t ignored, float smoothing) {
     index_t row = blockIdx.x, y = target[row];
     Split split(x, dx, row * width, (int)width);
@@ -146,7 +146,7 @@ extern "C" __global__ void cross_entropy_backward(
         for (index_t c = threadIdx.x; c < width; c += blockDim.x) dx[c] = same;
         return;
     }
-    float upstream = to_float(g[row * g_step]);
+    float upstream = g[row * g_step];
     float hit = upstream * (weight ? weight[y] : 1.0f) * (1.0f - smoothing), spread = upstream * (smoothing / width);
     float factor = (hit + spread * (weights ? *weights : (float)width)) / total[row];
     if (smoothing) {

@@ -1,7 +1,7 @@
 """The engine: sends gradients back through the graph, latest op first, without recursion.
 
 It works on arrays and meets tensors only at the leaves. Gradients of float16 and bfloat16 tensors travel in float32 and
-are rounded once, where they arrive.
+are rounded once, where they arrive; see tallow.ops.half_gradients for those that are written rounded.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+from numpy import ndarray
+
 from tallow import devices
 from tallow.autograd.broadcast import fit
-from tallow.autograd.graph import Edge, Node, Output, check_writes, gradient_dtype, place_of
+from tallow.autograd.graph import FLOAT32, Edge, Node, Output, check_writes, gradient_dtype, place_of
 from tallow.autograd.writes import writes
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import GraphError
+from tallow.ops.half_gradients import Roundable, dtype_read
 
 
 def _reachable(roots: Iterable[Edge]) -> list[Node]:
@@ -123,6 +127,7 @@ def run_backward(
     useful = None if wanted is None else _leading_to(_reachable(edge for edge, _ in roots), wanted)
     grads, queue, hooked = pending.grads, pending.queue, pending.hooked
     uses: dict[int, int] | None = None
+    rounded: dict[Node, np.dtype[Any]] = {}
     while queue:
         node = heappop(queue)[1]
         g = grads.pop(node)
@@ -154,17 +159,22 @@ def run_backward(
                 place = place_of(edge)
                 if place not in wanted and place[0] not in useful:
                     continue
-            if type(gi) is FunctionType:
+            if type(gi) is not ndarray:
                 if several:
                     devices.make_current(given[0])
-                gi = gi()
-                if gi is None:
-                    continue
+                if type(gi) is FunctionType:
+                    gi = gi()
+                    if gi is None:
+                        continue
+                elif type(gi) is Roundable:
+                    if not queue and len(results) == 1:  # nothing else can arrive where this gradient goes
+                        rounded.update(_reading_rounded(edge, wanted))
+                    gi = gi.compute(rounded.get(edge, FLOAT32))
             if several:  # of an op that moves between devices, it is elsewhere
                 devices.make_current(gi)
             if type(edge) is Node:
                 if gi.shape != edge.shape or gi.dtype is not edge.dtype:
-                    gi = fit(gi, edge.shape, edge.dtype)
+                    gi = fit(gi, edge.shape, rounded.get(edge, edge.dtype))
                 known = grads.get(edge)
                 if known is None:
                     grads[edge] = gi
@@ -185,6 +195,26 @@ def run_backward(
                 hooked.remove(leaf)
                 fill(leaves.pop(id(leaf.leaf)))
     return leaves, caught
+
+
+# Ops whose backward is a reshape of whatever dtype it is given.
+_RESHAPES = frozenset(["flatten", "reshape", "squeeze", "unflatten", "unsqueeze", "view"])
+
+
+def _reading_rounded(edge: Edge, wanted: set[tuple[int, int]] | None) -> dict[Node, np.dtype[Any]]:
+    """The nodes from `edge` to the op that rounds the gradient, and the dtype it rounds to.
+
+    Empty if that op needs float32, or if a hook or the caller sees the gradient on the way.
+    """
+    path: list[Node] = []
+    while type(edge) is Node and edge.hooks is None and (wanted is None or place_of(edge) not in wanted):
+        path.append(edge)
+        if edge.op_name in _RESHAPES and edge.edges:
+            (edge,) = edge.edges
+            continue
+        found = dtype_read(edge.backward)
+        return {} if found is None else dict.fromkeys(path, found)
+    return {}
 
 
 def _earliest_uses(roots: Iterable[Node]) -> dict[int, int]:

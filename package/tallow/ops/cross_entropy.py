@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.dtypes import HALVES, widen
+from tallow.dtypes import BY_STORAGE, HALVES, cast, widen
 from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.along import places, take
+from tallow.ops.half_gradients import Roundable
 from tallow.ops.indexing import check_places
 from tallow.ops.table import Array, Index, Result, op
 
@@ -125,9 +127,12 @@ def cross_entropy_of_classes(
     losses, share, highest, total = run("cross_entropy", *given)
     loss, unit = reduced(losses, share, reduction, "cross_entropy")
 
-    def backward(g: Array) -> tuple[Array]:
-        d = run("cross_entropy_backward", xp.asarray(g * unit), *given, highest, total)
-        return (d if is_last else xp.moveaxis(d, -1, axis),)
+    def backward(g: Array) -> tuple[Any]:
+        def in_dtype(dtype: np.dtype[Any]) -> Array:
+            d = run("cross_entropy_backward", xp.asarray(g * unit), *given, highest, total, dtype)
+            return d if is_last else xp.moveaxis(d, -1, axis)
+
+        return (Roundable(in_dtype) if input.dtype in HALVES else in_dtype(g.dtype),)
 
     return loss, backward
 
@@ -169,11 +174,12 @@ def cross_entropy_array(
 @kernel("cross_entropy_backward", "array")
 def cross_entropy_backward_array(
     g: Array, x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float, highest: Array,
-    total: Array,
+    total: Array, dtype: np.dtype[Any],
 ) -> Array:  # fmt: skip
     """What cross_entropy passes back to x, for the gradients of its losses, or one of all of them.
 
-    Shapes:  g (...) or (), and highest and total as forward gave them -> the shape of x, in the dtype of g
+    Shapes:  g (...) or (), and highest and total as forward gave them -> the shape of x
+    Dtypes:  as forward; the result is rounded to `dtype`
     """
     x = widen(x)
     xp = array_module(x)
@@ -187,7 +193,7 @@ def cross_entropy_backward_array(
     targets.add(d, -g_hit)
     if smoothing:
         d -= g_spread[..., None] if weight is None else g_spread[..., None] * weight
-    return d
+    return cast(d, BY_STORAGE[dtype])
 
 
 def _total_weight(x: Array, weight: Array | None) -> Array | int:

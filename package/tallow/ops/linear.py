@@ -6,6 +6,7 @@ from tallow.devices import array_module
 from tallow.dtypes import HALVES, cast, dtype_of, widen
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel, run
+from tallow.ops.half_gradients import reads_rounded
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
@@ -33,6 +34,8 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
             (lambda: as_rows(g).sum(axis=0)) if has_bias else None,
         )
 
+    if is_half and not has_bias:  # the gradient of a bias is a sum in float32
+        reads_rounded(backward, lambda: run("rounded_dtype", weight))
     return y, backward
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tallow import kernels
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, widen
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel, reference
+from tallow.ops.half_gradients import reads_rounded
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
@@ -31,6 +34,12 @@ def rounded_gradient(g: Array, operand: Array) -> Array:
     An op that multiplies its gradient twice asks for it once, so that it is converted once.
     """
     return g
+
+
+@kernel("rounded_dtype", "array")
+def rounded_dtype(operand: Array) -> np.dtype[Any]:
+    """The dtype of what `rounded_gradient` returns for this operand, a half."""
+    return np.dtype(np.float32)
 
 
 @kernel("gradient_product", "array")
@@ -108,6 +117,8 @@ def matmul_result(a: Array, b: Array, name: str) -> tuple[Array, Products]:
             g = kernels.run("rounded_gradient", g, b) if is_half else g
             return lambda: _times_transposed(g, b), lambda: _transposed_times(a, g, b_ndim)
 
+        if is_half:
+            reads_rounded(backward_of_matrices, lambda: kernels.run("rounded_dtype", b))
         return value, backward_of_matrices
 
     def backward(g: Array) -> tuple[Any, Any]:

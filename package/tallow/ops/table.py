@@ -11,7 +11,8 @@ An op takes arrays and attributes and returns `(value, backward)`:
 - `value` is an array, or a tuple of arrays.
 - `backward(g)` (one `g` for each output) returns one entry for each operand, sequences flattened: an array that
   broadcasting may still have widened, `None`, or a function without arguments that is called only if that operand
-  needs its gradient. `None` in place of `backward` says that the op has no derivative.
+  needs its gradient, or a `Roundable` of tallow.ops.half_gradients. `None` in place of `backward` says that the op has
+  no derivative.
 
 What backward needs is what the closure names: nothing else is kept alive.
 """

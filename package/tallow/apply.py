@@ -37,7 +37,7 @@ from tallow.errors import (
 )
 from tallow.ops.quiet import hush, restore
 from tallow.ops.table import Op
-from tallow.precision import LOWERED, cast_operands
+from tallow.precision import LOWERED, prepare
 from tallow.tensor import Tensor, wrap
 
 _new = Tensor.__new__
@@ -92,9 +92,7 @@ def apply(op: Op, *args: Any, **kwargs: Any) -> Any:
             return apply(op, *args, **kwargs)
     if op.view and not kwargs and op.required <= len(args) and isinstance(args[0], Tensor):
         return _apply_view(op, *args)
-    if mode.autocast is not None:
-        args, kwargs = cast_operands(mode.autocast, op, args, kwargs)
-    ready = Prepared(op, args, kwargs)
+    ready = Prepared(op, args, kwargs) if mode.autocast is None else prepare(mode.autocast, op, args, kwargs)
     value, backward = compute(op, ready)
     tensors = ready.tensors
     several = isinstance(value, tuple | list)

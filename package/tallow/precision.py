@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallow import devices, dtypes
+from tallow.arguments import Prepared
 from tallow.dtypes import dtype
 from tallow.ops.table import Op
 from tallow.tensor import Tensor
@@ -26,14 +27,25 @@ _DELICATE_ON_CUDA = (
     "acos asin cosh cumprod cumsum erfinv exp expm1 group_norm layer_norm linalg_vector_norm log log10 log1p log2 "
     "log_softmax logsumexp pow reciprocal rms_norm rsqrt sinh softmax softplus sum tan"
 )
+# Delicate ops whose CUDA kernels compute in float32 whatever they read: a copy of a half in float32 would be three
+# times the memory traffic. Their results stay in float32.
+_READ_AS_HALVES_ON_CUDA = frozenset(("cross_entropy_of_classes",))
 LOWERED = frozenset(_PRODUCTS.split())
 FLOAT32_ON = {
     "cpu": frozenset(_DELICATE.split()),
-    "cuda": frozenset(_DELICATE.split() + _DELICATE_ON_CUDA.split()),
+    "cuda": frozenset(_DELICATE.split() + _DELICATE_ON_CUDA.split()) - _READ_AS_HALVES_ON_CUDA,
 }
 
 
-def cast_operands(lower: dict[str, dtype], op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def prepare(lower: dict[str, dtype], op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Prepared:
+    """The arguments of an op, unpacked, as autocast wants them. `lower` as for `_cast_operands`."""
+    ready = Prepared(op, *_cast_operands(lower, op, args, kwargs))
+    if op.name in _READ_AS_HALVES_ON_CUDA and devices.device_type_of(ready.call[0]) in lower:
+        ready.half = None
+    return ready
+
+
+def _cast_operands(lower: dict[str, dtype], op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The arguments of an op as autocast wants them: (args, kwargs).
 
     Where neither list has the op, operands of several float dtypes are converted to the widest if it mixes none itself.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -71,14 +72,18 @@ def test_a_transposed_matrix_is_converted_as_it_lies(cuda: str, passes: list[tup
 class Head:
     """The logits of hidden states, of constants that are the same for every instance."""
 
-    def __init__(self, dtype: tl.dtype, product: str = "linear", bias: bool = False) -> None:
+    def __init__(self, dtype: tl.dtype, autocast: bool = False, product: str = "linear", bias: bool = False) -> None:
         draw = np.random.default_rng(0)
-        self.product = product
+        self.dtype, self.autocast, self.product = dtype, autocast, product
+        kept = tl.float32 if autocast else dtype
         shapes = (B, T, D), (V, D), (V,)
         self.leaves = [
-            tl.tensor(draw.standard_normal(shape), dtype=dtype, device="cuda").requires_grad_() for shape in shapes
+            tl.tensor(draw.standard_normal(shape), dtype=kept, device="cuda").requires_grad_() for shape in shapes
         ][: 3 if bias else 2]
         self.target = tl.tensor(draw.integers(0, V, (B, T)), device="cuda")
+
+    def precision(self) -> AbstractContextManager[Any]:
+        return tl.autocast("cuda", self.dtype) if self.autocast else nullcontext()
 
     def logits(self) -> tl.Tensor:
         hidden, weight, *bias = self.leaves
@@ -95,9 +100,10 @@ def step(
     head: Head, see: Callable[[tl.Tensor], Any], also: Callable[[tl.Tensor], tl.Tensor | float] = lambda logits: 0.0
 ) -> list[Any]:
     """The gradients of a step in which `see` is given the logits, and `also` of them is added to the loss."""
-    logits = head.logits()
-    see(logits)
-    loss = head.loss_of(logits) * 1024 + also(logits)
+    with head.precision():
+        logits = head.logits()
+        see(logits)
+        loss = head.loss_of(logits) * 1024 + also(logits)
     loss.backward()
     return head.gradients()
 
@@ -108,14 +114,15 @@ def in_float32(logits: tl.Tensor) -> None:
 
 
 @pytest.mark.parametrize("product", ["linear", "matmul"])
+@pytest.mark.parametrize("autocast", [False, True], ids=["halves", "autocast"])
 @pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=str)
 def test_logits_and_their_gradient_are_not_converted(
-    dtype: tl.dtype, product: str, passes: list[tuple[str, tuple[int, ...]]]
+    dtype: tl.dtype, autocast: bool, product: str, passes: list[tuple[str, tuple[int, ...]]]
 ) -> None:
-    head = Head(dtype, product)
+    head = Head(dtype, autocast, product)
     got = step(head, lambda logits: passes.clear())
     assert [found for found in passes if found[1] in ((B, T, V), (B * T, V))] == []
-    seen = step(Head(dtype, product), in_float32)
+    seen = step(Head(dtype, autocast, product), in_float32)
     assert [found for found in passes if found[1] in ((B, T, V), (B * T, V))] == [("convert", (B, T, V))]
     for a, b in zip(got, seen, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -193,3 +200,18 @@ def test_backward_twice_gives_the_same_twice(cuda: str) -> None:
     loss.backward()
     for a, b in zip(head.gradients(), once, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=str)
+def test_autocast_gives_a_loss_in_float32(cuda: str, dtype: tl.dtype) -> None:
+    """As PyTorch's, of logits in a half; outside of autocast for CUDA it has the dtype of the logits."""
+    head = Head(dtype)
+    logits = head.logits().detach()
+    wide = logits.float().cpu()
+    expected = F.cross_entropy(wide.view(B * T, V), head.target.cpu().view(B * T), label_smoothing=0.125)
+    with tl.autocast("cuda", dtype):
+        loss = head.loss_of(logits)
+    assert loss.dtype == tl.float32
+    np.testing.assert_allclose(loss.item(), expected.item(), rtol=1e-6)
+    with tl.autocast("cpu", tl.bfloat16):
+        assert head.loss_of(logits).dtype == dtype

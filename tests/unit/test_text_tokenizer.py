@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from types import ModuleType
 from typing import Any
@@ -67,3 +68,17 @@ def test_what_ends_a_program_ends_it(error: BaseException, tmp_path: Any, monkey
     (tmp_path / "tokenizer.json").write_text("[]")
     with pytest.raises(type(error)):
         Tokenizer.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["normalizer", "pre_tokenizer", "decoder"])
+def test_patterns_that_take_exponential_time_are_refused(place: str, tmp_path: Any) -> None:
+    pytest.importorskip("tokenizers")
+    kinds = {"normalizer": "Replace", "pre_tokenizer": "Split", "decoder": "Replace"}
+    part = {"type": kinds[place], "pattern": {"Regex": "(a+)+$"}}
+    part |= {"content": "", "behavior": "Isolated", "invert": False}
+    model = {"type": "WordLevel", "vocab": {"a": 0, "Regex": 1}, "unk_token": "a"}
+    for entry in (part, {"type": "Sequence", f"{place.replace('_', '')}s": [part]}):
+        entries = {"version": "1.0", "added_tokens": [], "model": model, place: entry}
+        (tmp_path / "tokenizer.json").write_text(json.dumps(entries))
+        with pytest.raises(TokenizerError, match="may take exponential time"):
+            Tokenizer.from_pretrained(tmp_path)

@@ -22,6 +22,7 @@ from tallow.errors import ArgumentError, MissingPackageError, TokenizerError
 from tallow.io.gguf import GGUF
 from tallow.io.json_object import parse_object
 from tallow.io.source import Source
+from tallow.text import patterns
 from tallow.text.chat import ChatTemplate, Message, choose_template
 from tallow.text.gguf_tokenizer import tokenizer_entries
 
@@ -109,7 +110,10 @@ class Tokenizer:
         config_path = Path(folder) / CONFIG
         config = _read_object(config_path) if config_path.exists() else {}
         config["chat_template"] = _read_templates(Path(folder)) or config.get("chat_template")
-        return cls(_engine(_read_text(path), str(path)), config)
+        text = _read_text(path)
+        engine = _engine(text, str(path))
+        _check_patterns(text, str(path))
+        return cls(engine, config)
 
     @classmethod
     def from_gguf(cls, source: Source) -> Tokenizer:
@@ -291,6 +295,20 @@ def _read_object(path: Path) -> dict[str, Any]:
         return parse_object(_read_text(path).encode(), str(path), MAX_DEPTH)
     except ValueError as error:  # a CheckpointError
         raise TokenizerError(str(error)) from error
+
+
+def _check_patterns(text: str, name: str) -> None:
+    """Raise TokenizerError for a regular expression in a `tokenizer.json` that may take exponential time."""
+    try:
+        pending: list[Any] = [parse_object(text.encode(), name, MAX_DEPTH)]
+    except ValueError as error:  # a CheckpointError
+        raise TokenizerError(str(error)) from error
+    while pending:
+        entry = pending.pop()
+        if type(entry) is dict and isinstance(pattern := entry.get("Regex"), str):
+            patterns.check(pattern)
+        parts = entry.values() if type(entry) is dict else entry
+        pending += (part for part in parts if type(part) in (dict, list))
 
 
 def _engine(text: str, name: str) -> Engine:

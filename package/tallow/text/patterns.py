@@ -1,0 +1,159 @@
+"""Regular expressions of a `tokenizer.json`: refuse those that can take exponential time.
+
+Both engines that run them backtrack: Oniguruma natively, which gives up one match after some ten million steps, and the
+browser's own, which never gives up. Neither has a time limit. So a pattern may not repeat a group that can match one
+text in several ways, as `(a+)+` and `(a|a)*` do, and one alternative may not have many choices in a row. What remains
+takes polynomial time at worst. The patterns of published tokenizers repeat single characters and classes only.
+
+The two engines read some brackets differently, so a pattern is read both ways.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tallow.errors import TokenizerError
+
+MAX_LENGTH = 1 << 14  # characters; the longest in use have some 1000
+MAX_CHOICES = 16  # of one alternative: optional parts, repetitions, alternations
+MAX_LOOPS = 4  # of those, repetitions without a limit; published patterns have two
+MEND = "repeat single characters or classes, no groups; or take another tokenizer"
+
+_ESCAPE = re.compile(r"\\(?:[pPx]\{[^}]*\}|k<[^>]*>|.)", re.DOTALL)
+_GROUP = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|P?<\w+>|[ims-]+[:)]))?")
+_TIMES = re.compile(r"\{(\d*)(,?)(\d*)\}")
+
+
+@dataclass
+class _Cost:
+    """How many choices a part of a pattern offers, and how many of them are repetitions without a limit."""
+
+    choices: int = 0
+    loops: int = 0
+
+    def plus(self, other: _Cost, times: int = 1) -> _Cost:
+        return _Cost(self.choices + other.choices * times, self.loops + other.loops * times)
+
+
+@dataclass
+class _Group:
+    """A group that is being read: the alternatives before, the parts of this one, and its last part, which a repetition
+    may follow."""
+
+    alternatives: list[_Cost] = field(default_factory=list)
+    before: _Cost = field(default_factory=_Cost)
+    last: _Cost = field(default_factory=_Cost)
+
+    def part(self, cost: _Cost) -> None:
+        self.before, self.last = self.before.plus(self.last), cost
+
+    def alternative(self) -> None:
+        self.alternatives.append(self.before.plus(self.last))
+        self.before = self.last = _Cost()
+
+    def cost(self) -> _Cost:
+        self.alternative()
+        choices = max(cost.choices for cost in self.alternatives) + (len(self.alternatives) > 1)
+        return _Cost(choices, max(cost.loops for cost in self.alternatives))
+
+
+def check(pattern: str) -> None:
+    """Raise TokenizerError for a pattern that may take exponential time."""
+    if len(pattern) > MAX_LENGTH:
+        raise TokenizerError(f"a pattern of {len(pattern)} characters; {MAX_LENGTH} are enough", MEND)
+    for nested in (True, False):
+        _read(pattern, nested)
+
+
+def _read(pattern: str, nested: bool) -> None:
+    """Args:  nested: whether a class can have classes in it, as in Oniguruma; not in JavaScript"""
+    groups = [_Group()]
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "\\":
+            if pattern.startswith("\\g", at):
+                raise TokenizerError(f"the pattern {pattern!r:.200} calls itself", MEND)
+            groups[-1].part(_Cost())
+            at = found.end() if (found := _ESCAPE.match(pattern, at)) else len(pattern)
+        elif character == "[":
+            groups[-1].part(_Cost())
+            at = _class_end(pattern, at, nested)
+        elif character == "(":
+            opening = _GROUP.match(pattern, at)
+            if opening is None or pattern[opening.end() : opening.end() + 1] == "?":
+                raise TokenizerError(f"the pattern {pattern!r:.200} has a group of a kind that is not read", MEND)
+            at = opening.end()
+            if not opening[0].endswith(")"):  # of flags alone
+                groups.append(_Group())
+        elif character == ")":
+            if len(groups) > 1:
+                cost = groups.pop().cost()
+                groups[-1].part(cost)
+            at += 1
+        elif character == "|":
+            _check_cost(groups[-1].before.plus(groups[-1].last), pattern)
+            groups[-1].alternative()
+            at += 1
+        elif times := _times(pattern, at):
+            limit, varies, at = times
+            groups[-1].last = _repeated(groups[-1].last, limit, varies, pattern)
+        else:
+            groups[-1].part(_Cost())
+            at += 1
+    for group in groups:
+        _check_cost(group.before.plus(group.last), pattern)
+
+
+def _class_end(pattern: str, at: int, nested: bool) -> int:
+    """Where a class ends that starts here. In Oniguruma a bracket that comes first in it is a character."""
+    depth = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "\\":
+            at += 1
+        elif character == "[" and (nested or depth == 0):
+            depth += 1
+            at += pattern.startswith("^", at + 1)
+            at += nested and pattern.startswith("]", at + 1)
+        elif character == "]":
+            depth -= 1
+            if depth == 0:
+                return at + 1
+        at += 1
+    return at
+
+
+def _times(pattern: str, at: int) -> tuple[int | None, bool, int] | None:
+    """The most repetitions that are asked for here, None for any number; whether there may be fewer; and the end."""
+    character = pattern[at]
+    if character in "*+?":
+        end = at + 1 + pattern.startswith(("?", "+"), at + 1)  # lazy, or possessive
+        return (1 if character == "?" else None), True, end
+    found = _TIMES.match(pattern, at)
+    if found is None or not (found[1] or found[3]):
+        return None
+    least, comma, most = found.groups()
+    limit = int(most) if most else None if comma else int(least)
+    varies = bool(comma) and least != most
+    return limit, varies, found.end() + pattern.startswith("?", found.end())
+
+
+def _repeated(cost: _Cost, limit: int | None, varies: bool, pattern: str) -> _Cost:
+    if cost.choices and limit is None:
+        raise TokenizerError(
+            f"the pattern {pattern!r:.200} may take exponential time: it repeats what matches in several ways", MEND
+        )
+    made = _Cost(int(varies), int(limit is None)).plus(cost, 1 if limit is None else limit)
+    _check_cost(made, pattern)
+    return made
+
+
+def _check_cost(cost: _Cost, pattern: str) -> None:
+    if cost.choices > MAX_CHOICES or cost.loops > MAX_LOOPS:
+        raise TokenizerError(
+            f"the pattern {pattern!r:.200} may take too long: one alternative has {cost.choices} choices, "
+            f"{cost.loops} of them without a limit; {MAX_CHOICES} and {MAX_LOOPS} are allowed",
+            MEND,
+        )

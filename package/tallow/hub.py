@@ -21,9 +21,10 @@ from tallow.io.gguf_shards import pattern_of
 IN_BROWSER = sys.platform == "emscripten"
 CONFIG = "config.json"
 GGUF = ".gguf"
-REPOSITORY = re.compile(r"(?:[\w.-]+/)?[\w.-]+")
+_PART = r"(?!\.)[\w.-]+"  # of a path: none reaches out of a folder, and none is hidden
+REPOSITORY = re.compile(rf"(?:{_PART}/)?{_PART}")
 # No address, and no path of Windows.
-FILE_IN_REPOSITORY = re.compile(r"(?!\.)((?:[\w.-]+/)?[\w.-]+):((?:[\w.-]+/)*[\w.-]+\.gguf)")
+FILE_IN_REPOSITORY = re.compile(rf"((?:{_PART}/)?{_PART}):((?:{_PART}/)*{_PART}\.gguf)")
 DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken")
 WEIGHTS = (("*.safetensors",), ("pytorch_model*.bin",))  # the first that the repository has
 # Other forms of the same weights, which tallow does not read.
@@ -69,7 +70,7 @@ def local_folder(name: str | Path, *, revision: str | None = None, token: str | 
         takes = "tallow.models.AutoModel loads GGUF files" if is_gguf(path) else "pass the model's folder"
         raise HubError(f"{path} is a file", mend=takes)
     repository = str(name)
-    if not REPOSITORY.fullmatch(repository) or repository.startswith("."):
+    if not REPOSITORY.fullmatch(repository):
         raise HubError(f"there is no folder {repository}", mend="pass a model's folder, or owner/repository of the Hub")
     for weights in WEIGHTS:
         folder = _fetch(repository, [*DESCRIPTIONS, *weights], revision, token)
@@ -109,6 +110,8 @@ def _fetch(
     token: str | None,
     left_out: Sequence[str] = LEFT_OUT,
 ) -> Path:
+    if revision is not None and not {"", ".", ".."}.isdisjoint(revision.split("/")):  # a path out of an address
+        raise HubError(f"{repository} has no revision {revision!r}", mend="name a branch, a tag or a commit")
     if IN_BROWSER:
         return hub_in_browser.snapshot(repository, patterns, left_out, revision, token)
     try:

@@ -326,6 +326,23 @@ def test_a_browser_refuses_other_lists(repository: Repository, answer: Answer, s
         local_folder("who/model")
 
 
+@pytest.mark.parametrize(
+    "name", ["who/..", "who/.", "../model", "who/model:../../x.gguf", "who/..:x.gguf", "who/model:a/../x.gguf"]
+)
+def test_names_that_reach_out_of_a_folder_are_asked_of_nobody(repository: Repository, name: str) -> None:
+    with pytest.raises(HubError, match="there is no"):
+        local_model(name)
+    assert not repository.asked
+
+
+@pytest.mark.parametrize("revision", ["", ".", "..", "../x", "a/../../x"])
+def test_revisions_that_reach_out_of_a_folder_are_asked_of_nobody(repository: Repository, revision: str) -> None:
+    for name in ("who/model", "who/model:x.gguf"):
+        with pytest.raises(HubError, match="has no revision"):
+            local_model(name, revision=revision)
+    assert not repository.asked
+
+
 def test_a_browser_that_may_not_wait_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "IN_BROWSER", True)
     for name in ("who/model", "who/model:x.gguf"):

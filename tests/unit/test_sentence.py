@@ -175,6 +175,8 @@ def test_normalize() -> None:
         ("{}", "not a JSON list"),
         ("[1]", "not a list of modules"),
         ('[{"path": "../../etc", "type": "Pooling"}]', "no name of a folder"),
+        ('[{"path": "C:etc", "type": "Pooling"}]', "no name of a folder"),
+        ('[{"path": "a\\u0000", "type": "Pooling"}]', "no name of a folder"),
         ('[{"path": "1_LSTM", "type": "sentence_transformers.models.LSTM"}]', "of kind 'LSTM'"),
     ],
 )

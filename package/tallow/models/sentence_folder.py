@@ -102,6 +102,6 @@ def _parse_modules(text: bytes, source: str) -> Iterator[tuple[str, str]]:
         if not isinstance(module, dict):
             raise CheckpointError(f"{source} is not a list of modules")
         place = str(module.get("path", ""))
-        if place in (".", "..") or "/" in place or "\\" in place:
+        if place in (".", "..") or not set("/\\:\0").isdisjoint(place):
             raise CheckpointError(f"{source}: {place!r} is no name of a folder in it")
         yield str(module.get("type")).rpartition(".")[2], place

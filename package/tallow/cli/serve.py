@@ -48,6 +48,9 @@ class SiteHandler(SimpleHTTPRequestHandler):
     def send_head(self) -> IO[bytes] | None:  # type: ignore[override]
         """Answer 304 to a browser that has this very file."""
         path = Path(self.translate_path(self.path))
+        if "\0" in str(path):  # which the base class would open
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return None
         if path.is_file():
             stat = path.stat()
             self._validator = f'"{stat.st_mtime_ns:x}-{stat.st_size:x}"'

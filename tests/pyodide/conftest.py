@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from support import builds, places, subsuite
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 1200
+PACKAGES = "/packages"
 DOWNLOADING = threading.Lock()
 # Node 20 knows the instructions of relaxed SIMD only when told to; newer ones always do.
 RELAXED_SIMD = "--experimental-wasm-relaxed-simd"
@@ -45,6 +47,15 @@ def wheels_of_pytest() -> list[Path]:
     return sorted(folder.glob("*.whl"))
 
 
+def mounted_packages() -> dict[str, str]:
+    """Where packages of this environment that have no pure wheel lie here, by the places that they have inside.
+
+    Jinja needs MarkupSafe, which does without its compiled part where that is for another machine.
+    """
+    found = {name: importlib.util.find_spec(name) for name in ("jinja2", "markupsafe")}
+    return {f"{PACKAGES}/{name}": str(Path(spec.origin).parent) for name, spec in found.items() if spec and spec.origin}
+
+
 class InPyodide:
     """Runs the unit tests, or some of them, on the wheel inside Pyodide."""
 
@@ -68,10 +79,11 @@ class InPyodide:
             "modules": {"huggingface_tokenizers": str(self.tokenizers / "tokenizers.min.mjs")},
             "mounts": {f"/checkout/{name}": str(places.ROOT / name) for name in ("tests", "examples")}
             | {"/report": str(self.folder)}
+            | mounted_packages()
             | ({"/data": str(data)} if data.is_dir() else {})
             | {inside: str(folder) for inside, folder in (mounts or {}).items()},
             "files": {"/checkout/pyproject.toml": (places.ROOT / "pyproject.toml").read_text()},
-            "env": {"TALLOW_TEST_DATA": "/data"},
+            "env": {"TALLOW_TEST_DATA": "/data", "PYTHONPATH": PACKAGES},
             "cwd": "/checkout",
             "args": [*tests, "-v", "-p", "no:cacheprovider", "--junitxml=/report/junit.xml"],
         }

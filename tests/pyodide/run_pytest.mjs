@@ -33,8 +33,10 @@ for (const [inside, text] of Object.entries(config.files)) pyodide.FS.writeFile(
 
 const main = pyodide.runPython(`
 def main(cwd, args):
+    import importlib
     import os
     import pytest
+    importlib.invalidate_caches()  # for packages in what has been mounted
     os.chdir(cwd)
     return int(pytest.main(list(args)))
 main

@@ -391,6 +391,7 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
     def _now(self, format: str) -> str:
         if len(format) > MAX_FORMAT:
             raise TokenizerError(f"the chat template formats a date with {len(format)} characters", MEND)
+        format.encode()  # raises for half a character, as strftime does until Python 3.14
         self._budget.step(len(format))
         return self._budget.text(datetime.now().strftime(format))
 

@@ -97,6 +97,8 @@ def test_a_template_refuses_messages() -> None:
         ("{{ [1] | map(' step') | list }}", "fails: TypeError: there is no filter of this name"),
         ("{{ " + "1 + " * 999 + "1 }}", "too large, or nests too deeply"),
         ("{{ " + "1 + " * 30000 + "1 }}", "too large, or nests too deeply"),
+        ("{% if a %}" * 31 + "{% endif %}" * 31, "too large, or nests too deeply"),
+        ("{% if a %}" * 90 + "{% endif %}" * 90, "too large, or nests too deeply"),
         ("{{ a }}" * 7000, "too large, or nests too deeply"),
         ("".join(f"{{% set v{i} = 1 %}}" for i in range(501)), "too large, or nests too deeply"),
         ("(" * 10 + "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", "nests too deeply"),

@@ -51,6 +51,7 @@ from tallow.text.template_methods import (
 MAX_NODES = 6000  # of a template's tree; the longest in use have some 1,300
 MAX_NAMES = 500  # Jinja copies the table of names for every branch
 MAX_TREE_DEPTH = 150
+BLOCK_DEPTH = 5  # for how many levels a block in a block counts: to compile it takes more of the stack
 MAX_TOKENS = 3000  # of one expression or statement; the longest in use have some 300
 MAX_BITS = 2048  # of a number
 MAX_NAME = 100  # characters of a name in an error
@@ -460,7 +461,7 @@ class Rewriting:
                 setattr(node, name, made)
                 count += inside
             elif name == "body" or (name == "else_" and value):
-                setattr(node, name, self._paid(value, depth + 1, line))
+                setattr(node, name, self._paid(value, depth + BLOCK_DEPTH, line))
             elif isinstance(value, list):
                 for i, item in enumerate(value):
                     if isinstance(item, nodes.Node):

@@ -21,7 +21,8 @@ from tallow.io import nested, safetensors
 from tallow.optim import lr_scheduler
 
 OPTIMIZERS = [getattr(tl.optim, name) for name in tl.optim.__all__]
-OPTIMIZERS = [c for c in OPTIMIZERS if isinstance(c, type) and c is not tl.optim.Optimizer]
+NO_STEPS = (tl.optim.Optimizer, tl.optim.Muon, tl.optim.SparseAdam)  # of vectors, or at all
+OPTIMIZERS = [c for c in OPTIMIZERS if isinstance(c, type) and c not in NO_STEPS]
 
 
 class Run:

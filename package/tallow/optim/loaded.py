@@ -99,14 +99,25 @@ def _at_least_0(value: Any) -> bool:
     return bool(value >= 0)
 
 
+def _is_eps(value: Any) -> bool:
+    """A number; or the two of Adafactor, of which the first may be None."""
+    several = value if isinstance(value, list | tuple) else (value,)
+    return all(each is None or (_is_number(each) and each >= 0) for each in several)
+
+
 # Options that an update would fail or overflow with where they are out of range. A learning rate is not among them:
 # schedules may leave one a hair below zero.
 RANGES: dict[str, tuple[str, Check]] = {
     **dict.fromkeys(
-        ("eps", "weight_decay", "lr_decay", "initial_accumulator_value", "momentum_decay", "momentum"),
+        ("alpha", "weight_decay", "lr_decay", "initial_accumulator_value", "momentum_decay", "momentum"),
         ("at least 0", _at_least_0),
     ),
-    **dict.fromkeys(("rho", "alpha"), ("from 0 to 1", lambda value: bool(0 <= value <= 1))),
+    "eps": ("at least 0", _is_eps),
+    "rho": ("from 0 to 1", lambda value: bool(0 <= value <= 1)),
+    "d": ("at least 1", lambda value: bool(value >= 1)),
+    "beta2_decay": ("at most 0", lambda value: bool(value <= 0)),
+    "ns_steps": ("an integer from 0 to 99", lambda value: type(value) is int and 0 <= value <= 99),
+    "adjust_lr_fn": ("None or a rule of Muon's", lambda value: value in (None, "original", "match_rms_adamw")),
     "betas": ("two numbers from 0 to less than 1", lambda value: _each(value, 2, lambda beta: bool(0 <= beta < 1))),
     "etas": ("one below and one above 1", lambda value: _each(value, 2, _at_least_0) and value[0] < 1 < value[1]),
     "step_sizes": ("the smallest and the largest", lambda v: _each(v, 2, _at_least_0) and v[0] <= v[1]),

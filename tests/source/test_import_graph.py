@@ -62,7 +62,7 @@ RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
 # Packages of the extras, which a user may lack; they are imported where they are used.
 OPTIONAL = {"huggingface_hub", "jinja2", "matplotlib", "mpi4py", "pooch", "soundfile", "soxr", "tokenizers", "tqdm"}
-OPTIONAL |= {"h5py", "imageio_ffmpeg", "tensorboardX"}
+OPTIONAL |= {"PIL", "h5py", "imageio_ffmpeg", "tensorboardX"}
 OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # there in a browser only
 
 # Every other import inside a function: (module, what it imports) -> why it waits.

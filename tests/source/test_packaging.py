@@ -100,7 +100,7 @@ def test_metadata(wheel: Path) -> None:
     assert metadata["License-Expression"] == "MIT OR Apache-2.0"
     assert metadata.get_all("License-File") == ["LICENSE-APACHE", "LICENSE-MIT"]
     assert metadata["Requires-Python"] == ">=3.11"
-    extras = {"audio", "cuda12", "cuda13", "data", "docs", "hub", "keras", "media", "mpi", "plot"}
+    extras = {"audio", "cuda12", "cuda13", "data", "docs", "hub", "image", "keras", "media", "mpi", "plot"}
     extras |= {"tensorboard", "test", "text", "train"}
     assert set(metadata.get_all("Provides-Extra", [])) == extras
     required = [line.split(";")[0].strip() for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]

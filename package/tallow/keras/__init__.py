@@ -27,6 +27,7 @@ HOMES = {  # where Keras' names at the top live
     "optimizers": "Optimizer",
     "initializers": "Initializer",
     "regularizers": "Regularizer",
+    "rematerialization": "remat",
 }
 LATER = {name: f"tallow.keras.{name}" for name in MODULES.split()}  # imported when they are first asked for
 LATER |= {name: f"tallow.keras.{home}:{name}" for home, names in HOMES.items() for name in names.split()}

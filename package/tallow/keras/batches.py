@@ -15,6 +15,7 @@ from tallow.data import DataLoader, Dataset, IterableDataset
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError
 from tallow.keras.py_dataset import PyDataset, Walk
+from tallow.keras.settings import max_steps_per_epoch
 from tallow.keras.structure import flatten, map_structure
 from tallow.random import default_generator
 from tallow.tensor import Tensor, wrap
@@ -165,6 +166,15 @@ def validation_batches(data: Any, batch_size: int | None, steps: int | None) -> 
     return batches(x, y, sample_weight, batch_size=None if has_batches else batch_size, steps=steps)
 
 
+def _limited(steps: int | None, known: int) -> int | None:
+    """So many batches, or fewer where there is a limit; `known` is how many there are, 0 if that is not known."""
+    limit = max_steps_per_epoch()
+    if limit is None or limit >= (steps or known or limit + 1):
+        return steps
+    warnings.warn(f"the setting max_steps_per_epoch limits an epoch to {limit} batches", stacklevel=4)
+    return limit
+
+
 class Epochs:
     """Batches in portions of an epoch: all of them, or so many, going on where the last epoch ended.
 
@@ -174,6 +184,7 @@ class Epochs:
 
     def __init__(self, source: Batches, steps: int | None = None) -> None:
         self.source = source
+        steps = _limited(steps, len(source))
         self._portion = steps
         self.steps = steps or len(source) or None
         self._begun: Iterator[Batch] | None = None

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from tallow.keras.dtype_policies import dtype_policy, set_dtype_policy
 from tallow.keras.settings import (
+    disable_interactive_logging,
+    enable_interactive_logging,
     epsilon,
     floatx,
     image_data_format,
+    is_interactive_logging_enabled,
+    max_epochs,
+    max_steps_per_epoch,
     set_epsilon,
     set_floatx,
     set_image_data_format,
+    set_max_epochs,
+    set_max_steps_per_epoch,
 )
 
 
@@ -20,12 +27,19 @@ def backend() -> str:
 
 __all__ = [
     "backend",
+    "disable_interactive_logging",
     "dtype_policy",
+    "enable_interactive_logging",
     "epsilon",
     "floatx",
     "image_data_format",
+    "is_interactive_logging_enabled",
+    "max_epochs",
+    "max_steps_per_epoch",
     "set_dtype_policy",
     "set_epsilon",
     "set_floatx",
     "set_image_data_format",
+    "set_max_epochs",
+    "set_max_steps_per_epoch",
 ]

@@ -16,6 +16,9 @@ import time
 from collections.abc import Iterable
 from typing import Any, TextIO
 
+from tallow.keras.messages import print_message
+from tallow.keras.settings import is_interactive_logging_enabled
+
 NOTEBOOKS = ("ipykernel", "pyodide_kernel")  # their streams handle a carriage return, though they are no terminals
 BOLD, GREEN, GREY, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[37m", "\x1b[0m"
 
@@ -66,7 +69,7 @@ class Progbar:
             self._after_first = now
         if finalize and self.verbose:
             self._write(self._line(current, now, finalize), end="\n")
-        elif self.verbose == 1 and now - self._last_drawn >= self.interval and can_overwrite(sys.stdout):
+        elif self.verbose == 1 and now - self._last_drawn >= self.interval and _can_draw():
             self._write(self._line(current, now, finalize), end="")
             self._last_drawn = now
 
@@ -125,6 +128,9 @@ class Progbar:
         return (now - self._after_first) / (current - 1)
 
     def _write(self, pieces: list[tuple[str, str]], end: str) -> None:
+        if not is_interactive_logging_enabled():
+            print_message("".join(text for text, _ in pieces))
+            return
         if can_overwrite(sys.stdout):
             if not end:
                 pieces = _cut(pieces, _columns() - 1)
@@ -142,6 +148,10 @@ class Progbar:
 
 
 # ----------------------------------------------------------------------------------------------- what stdout can do
+
+
+def _can_draw() -> bool:
+    return is_interactive_logging_enabled() and can_overwrite(sys.stdout)
 
 
 def can_overwrite(stream: TextIO) -> bool:

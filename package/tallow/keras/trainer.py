@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +23,7 @@ from tallow.keras.batches import (
 )
 from tallow.keras.callbacks import CallbackList, History, ProgbarLogger
 from tallow.keras.callbacks.callback import as_numbers, spread
+from tallow.keras.settings import max_epochs
 from tallow.keras.steps import Logs, Steps
 from tallow.keras.structure import map_structure
 from tallow.tensor import Tensor
@@ -82,6 +84,10 @@ class Trainer(Steps):
         Raises:  ArgumentError for data that does not fit together or to the model, GraphError before `compile`
         """
         self._check_compiled("fit")
+        limit = max_epochs()
+        if limit is not None and limit < epochs:
+            warnings.warn(f"the setting max_epochs limits training to {limit} epochs", stacklevel=2)
+            epochs = limit
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
         training = Epochs(

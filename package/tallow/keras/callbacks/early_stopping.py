@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tallow.keras.callbacks.callback import Logs
 from tallow.keras.callbacks.monitor import MonitorCallback
+from tallow.keras.messages import print_message
 from tallow.tensor import Tensor
 
 
@@ -68,8 +69,8 @@ class EarlyStopping(MonitorCallback):
 
     def on_train_end(self, logs: Logs | None = None) -> None:
         if self.stopped_epoch and self.verbose:
-            print(f"Epoch {self.stopped_epoch + 1}: early stopping")
+            print_message(f"Epoch {self.stopped_epoch + 1}: early stopping")
         if self.best_weights is not None:
             if self.verbose:
-                print(f"Restoring model weights from the end of the best epoch: {self.best_epoch + 1}.")
+                print_message(f"Restoring model weights from the end of the best epoch: {self.best_epoch + 1}.")
             self.model.load_state_dict(self.best_weights)

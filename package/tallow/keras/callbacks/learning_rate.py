@@ -9,6 +9,7 @@ from typing import Any
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras.callbacks.callback import Callback, Logs
 from tallow.keras.callbacks.monitor import MonitorCallback
+from tallow.keras.messages import print_message
 
 
 class LearningRateScheduler(Callback):
@@ -36,7 +37,7 @@ class LearningRateScheduler(Callback):
             raise ArgumentTypeError(f"LearningRateScheduler: the schedule returned {rate!r}, not a number") from error
         self.model.optimizer.learning_rate = rate
         if self.verbose:
-            print(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}.")
+            print_message(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}.")
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         if logs is not None:
@@ -119,4 +120,4 @@ class ReduceLROnPlateau(MonitorCallback):
         self.wait = 0
         if self.verbose:
             rate = optimizer.learning_rate
-            print(f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {rate}.")
+            print_message(f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {rate}.")

@@ -8,6 +8,7 @@ import warnings
 from tallow.errors import ArgumentError
 from tallow.keras.callbacks.callback import Logs
 from tallow.keras.callbacks.monitor import MonitorCallback
+from tallow.keras.messages import print_message
 
 
 class ModelCheckpoint(MonitorCallback):
@@ -104,4 +105,4 @@ class ModelCheckpoint(MonitorCallback):
 
     def _say(self, epoch: int, what: str) -> None:
         if self.verbose:
-            print(f"\nEpoch {epoch + 1}: {what}")
+            print_message(f"\nEpoch {epoch + 1}: {what}")

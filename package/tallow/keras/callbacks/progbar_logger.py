@@ -6,6 +6,7 @@ import sys
 from typing import Any, ClassVar
 
 from tallow.keras.callbacks.callback import Callback, Logs
+from tallow.keras.messages import print_message
 from tallow.keras.progress import Progbar, can_overwrite
 
 
@@ -34,7 +35,7 @@ class ProgbarLogger(Callback):
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
         if self.verbose and self._epochs > 1:
-            print(f"Epoch {epoch + 1}/{self._epochs}")
+            print_message(f"Epoch {epoch + 1}/{self._epochs}")
         self._begin()
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:

@@ -6,6 +6,7 @@ from math import isfinite
 
 from tallow.errors import NumericError
 from tallow.keras.callbacks.callback import Callback, Logs
+from tallow.keras.messages import print_message
 
 
 class TerminateOnNaN(Callback):
@@ -28,5 +29,5 @@ class TerminateOnNaN(Callback):
                 f"the loss is {loss} at batch {batch}",
                 mend="lower the learning rate, clip gradients (clipnorm=1.0), or look for NaN in the data",
             )
-        print(f"Batch {batch}: Invalid loss, terminating training")
+        print_message(f"Batch {batch}: Invalid loss, terminating training")
         self.model.stop_training = True

@@ -10,6 +10,7 @@ from typing import Any
 
 from tallow.errors import ArgumentError
 from tallow.keras.layers import Layer
+from tallow.keras.messages import print_message
 from tallow.keras.structure import map_structure
 
 PLAIN = str.maketrans(dict.fromkeys("┏┳┓┡╇┩├┼┤└┴┘", "+") | dict.fromkeys("━─", "-") | dict.fromkeys("┃│", "|"))
@@ -49,7 +50,7 @@ def print_summary(
         text.encode(encoding)
     except UnicodeEncodeError:  # such as a Windows console
         text = text.translate(PLAIN).encode(encoding, "replace").decode(encoding)
-    print(text)
+    print_message(text)
 
 
 def _is_chain(model: Any) -> bool:

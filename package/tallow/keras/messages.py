@@ -1,0 +1,17 @@
+"""Where the messages of training go: to stdout, or to a logger; see `keras.config.disable_interactive_logging`."""
+
+from __future__ import annotations
+
+import logging
+
+from tallow.keras.settings import is_interactive_logging_enabled
+
+LOGGER = logging.getLogger("tallow.keras")
+
+
+def print_message(text: str) -> None:
+    """A message of one line or several."""
+    if is_interactive_logging_enabled():
+        print(text)
+    else:
+        LOGGER.info(text.strip("\n"))

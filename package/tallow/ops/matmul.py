@@ -113,12 +113,14 @@ def matmul_result(a: Array, b: Array, name: str) -> tuple[Array, Products]:
     is_half = a.dtype in HALVES
     if a_ndim > 1 and b_ndim > 1:
 
+        if not is_half:  # a closure of its own, which does not name `b`
+            return value, lambda g: (lambda: _times_transposed(g, b), lambda: _transposed_times(a, g, b_ndim))
+
         def backward_of_matrices(g: Array) -> tuple[Any, Any]:
-            g = kernels.run("rounded_gradient", g, b) if is_half else g
+            g = kernels.run("rounded_gradient", g, b)
             return lambda: _times_transposed(g, b), lambda: _transposed_times(a, g, b_ndim)
 
-        if is_half:
-            reads_rounded(backward_of_matrices, lambda: kernels.run("rounded_dtype", b))
+        reads_rounded(backward_of_matrices, lambda: kernels.run("rounded_dtype", b))
         return value, backward_of_matrices
 
     def backward(g: Array) -> tuple[Any, Any]:

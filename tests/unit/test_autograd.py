@@ -326,6 +326,25 @@ def test_a_value_overwritten_after_backward_is_none_of_its_business() -> None:
         x.grad = None
 
 
+@pytest.mark.parametrize("product", [tl.nn.functional.linear, lambda x, w: x @ w.mT], ids=["linear", "matmul"])
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16, tl.float32, tl.float64], ids=str)
+def test_a_factor_of_a_product_may_be_written_where_only_its_own_gradient_is_wanted(product: Any, dtype: tl.dtype) -> None:
+    """dW = gᵀ x holds no W, so an optimizer may step between two backward passes; dx = g W does."""
+    x, w = tl.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=dtype), tl.ones(3, 2, dtype=dtype, requires_grad=True)
+    y = product(x, w)
+    for passes in (1, 2):
+        y.sum().backward(retain_graph=passes == 1)
+        assert w.grad.tolist() == [[4 * passes, 7 * passes]] * 3
+        with tl.no_grad():
+            w.sub_(w.grad)
+    x.requires_grad_()
+    y = product(x, w)
+    with tl.no_grad():
+        w.zero_()
+    with pytest.raises(GraphError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
 def test_a_closure_may_hold_its_arrays_in_any_way() -> None:
     """Writes to what backward needs are found in lists, objects, methods, partial functions and default cells."""
     from functools import partial

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tallow.devices import array_module, get_backend
-from tallow.dtypes import HALVES, Array, cast, dtype_of
+from tallow.dtypes import HALVES, Array, cast, dtype, dtype_of
 from tallow.errors import ShapeError
 from tallow.ops.rows import as_rows
 from tallow_cuda.bindings.linear_rows import few_rows, linear_rows
@@ -43,26 +43,15 @@ def gradient_product(a: Array, b: Array) -> Array:
     return _product(a, b, FLOAT32)
 
 
-def float_gradient(g: Array, operand: Array) -> bool:
-    """Of float32, beside a half."""
-    return g.dtype == FLOAT32 and operand.dtype in HALVES
-
-
-@cuda("rounded_gradient", float_gradient)
-def rounded_gradient(g: Array, operand: Array) -> Array:
-    """g in the dtype of the operand, in one pass: tensor cores multiply halves."""
-    return cast(g, dtype_of(operand))
-
-
 def half(operand: Array) -> bool:
     """float16 or bfloat16."""
     return operand.dtype in HALVES
 
 
 @cuda("rounded_dtype", half)
-def rounded_dtype(operand: Array) -> np.dtype[Any]:
-    """That of the operand; see `rounded_gradient`."""
-    return dtype_of(operand).storage
+def rounded_dtype(operand: Array) -> dtype:
+    """That of the operand: tensor cores multiply halves."""
+    return dtype_of(operand)
 
 
 def _product(a: Array, b: Array, result: Any) -> Array:

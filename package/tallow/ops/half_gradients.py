@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tallow.dtypes import Array
+from tallow.dtypes import Array, dtype
 
 
 class Roundable:
@@ -31,12 +31,11 @@ class Roundable:
         return self.compute(np.dtype(np.float32))
 
 
-def reads_rounded(backward: Any, dtype: Callable[[], np.dtype[Any]]) -> None:
-    """Declare that `backward` converts its gradient to `dtype()` first, and takes one that is in that dtype already."""
-    backward.reads = dtype
+def reads_rounded(backward: Any, to: dtype) -> None:
+    """Declare that `backward` converts its gradient to the dtype first, and takes one that is in that dtype already."""
+    backward.reads = to.storage
 
 
 def dtype_read(backward: Any) -> np.dtype[Any] | None:
-    """What `reads_rounded` has declared; None without a declaration."""
-    reads = getattr(backward, "reads", None)
-    return None if reads is None else reads()
+    """The storage of what `reads_rounded` has declared; None without a declaration."""
+    return getattr(backward, "reads", None)

@@ -24,24 +24,20 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
         return _dot(input, weight, bias)
     y = run("linear", input, weight, bias)
     has_bias, is_half = bias is not None, input.dtype in HALVES and weight.dtype in HALVES
-
-    if not is_half:  # a closure of its own: neither gradient needs its own operand, which may be written
-        return y, lambda g: (
-            lambda: run("matmul", g, weight),
-            lambda: run("matmul", as_rows(g).T, as_rows(input)),
-            (lambda: as_rows(g).sum(axis=0)) if has_bias else None,
-        )
+    rounded = run("rounded_dtype", weight) if is_half else None
+    product = "gradient_product" if is_half else "matmul"
 
     def backward(g: Array) -> tuple[object, ...]:
-        factor = run("rounded_gradient", g, weight)
+        factor = g if rounded is None else cast(g, rounded)  # once for both products
+        # Neither needs its own operand, which may be overwritten: a weight is, by an optimizer.
         return (
-            lambda: run("gradient_product", factor, weight),
-            lambda: run("gradient_product", as_rows(factor).T, as_rows(input)),
+            lambda: run(product, factor, weight),
+            lambda: run(product, as_rows(factor).T, as_rows(input)),
             (lambda: as_rows(g).sum(axis=0)) if has_bias else None,
         )
 
-    if not has_bias:  # the gradient of a bias is a sum in float32
-        reads_rounded(backward, lambda: run("rounded_dtype", weight))
+    if rounded is not None and not has_bias:  # the gradient of a bias is a sum in float32
+        reads_rounded(backward, rounded)
     return y, backward
 
 

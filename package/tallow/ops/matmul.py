@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tallow import kernels
 from tallow.devices import array_module
-from tallow.dtypes import HALVES, widen
+from tallow.dtypes import HALVES, cast, dtype, float32, widen
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel, reference
 from tallow.ops.half_gradients import reads_rounded
@@ -27,24 +25,15 @@ def array_matmul(a: Array, b: Array) -> Array:
     return array_module(a).matmul(a, b)
 
 
-@kernel("rounded_gradient", "array")
-def rounded_gradient(g: Array, operand: Array) -> Array:
-    """The gradient `g`, as products with `operand` read it: of halves a kernel's products may read halves.
-
-    An op that multiplies its gradient twice asks for it once, so that it is converted once.
-    """
-    return g
-
-
 @kernel("rounded_dtype", "array")
-def rounded_dtype(operand: Array) -> np.dtype[Any]:
-    """The dtype of what `rounded_gradient` returns for this operand, a half."""
-    return np.dtype(np.float32)
+def rounded_dtype(operand: Array) -> dtype:
+    """The dtype in which products with this operand, a half, read a gradient: a kernel's may read halves."""
+    return float32
 
 
 @kernel("gradient_product", "array")
 def gradient_product(a: Array, b: Array) -> Array:
-    """a @ b in float32, where one is a rounded gradient and the other a half.  Shapes: as numpy.matmul"""
+    """a @ b in float32, where one is a gradient in the `rounded_dtype` of the other, a half.  Shapes: as numpy.matmul"""
     return kernels.run("matmul", widen(a), widen(b))
 
 
@@ -110,17 +99,15 @@ def matmul_result(a: Array, b: Array, name: str) -> tuple[Array, Products]:
     value = product(a, b, name)
     # Neither gradient needs its own operand, which may be overwritten: a weight is, by an optimizer.
     a_ndim, b_ndim = a.ndim, b.ndim
-    is_half = a.dtype in HALVES
     if a_ndim > 1 and b_ndim > 1:
-
-        if not is_half:  # a closure of its own, which does not name `b`
-            return value, lambda g: (lambda: _times_transposed(g, b), lambda: _transposed_times(a, g, b_ndim))
+        rounded = kernels.run("rounded_dtype", a) if a.dtype in HALVES else None
 
         def backward_of_matrices(g: Array) -> tuple[Any, Any]:
-            g = kernels.run("rounded_gradient", g, b)
+            g = g if rounded is None else cast(g, rounded)  # once for both products
             return lambda: _times_transposed(g, b), lambda: _transposed_times(a, g, b_ndim)
 
-        reads_rounded(backward_of_matrices, lambda: kernels.run("rounded_dtype", b))
+        if rounded is not None:
+            reads_rounded(backward_of_matrices, rounded)
         return value, backward_of_matrices
 
     def backward(g: Array) -> tuple[Any, Any]:

@@ -62,6 +62,8 @@ class Adafactor(Optimizer):
             begin(state, param)
             state |= {name: xp.zeros(shape, param.dtype) for name, shape in _factors(param.shape).items()}
         step = count(state)
+        if not param.size:  # which has no mean
+            return
         lr, weight = float(group["lr"]), step ** group["beta2_decay"]
         smallest, least_scale = group["eps"]
         if smallest is None:

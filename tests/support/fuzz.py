@@ -179,6 +179,7 @@ class Reader:
         change: how files are changed.
         errors: what it may raise.
         extra_bytes: that reading takes, whatever the file: a library, a cache.
+        needs: the package that reading takes, where it is an optional one.
     """
 
     valid: bytes | Callable[[], bytes]
@@ -186,6 +187,7 @@ class Reader:
     change: Change = bytes_changed
     errors: tuple[type[Exception], ...] = (TallowError,)
     extra_bytes: int = 0
+    needs: str | None = None
 
 
 def case_of(name: str, change: Change, valid: bytes, number: int) -> bytes:

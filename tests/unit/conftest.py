@@ -25,6 +25,8 @@ def read_damaged(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[st
     """Read damaged files with a reader, of that name: a few, or for as long as `--fuzz-seconds` says."""
 
     def read(name: str, reader: fuzz.Reader) -> None:
+        if reader.needs is not None:
+            pytest.importorskip(reader.needs)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of numbers that overflow, as those of a damaged file may
             fuzz.check(name, reader, tmp_path, request.config.getoption("--fuzz-seconds"))

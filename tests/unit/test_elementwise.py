@@ -174,6 +174,7 @@ def test_functional_activations_work_in_place_on_demand() -> None:
     assert F.hardtanh(x, -1, 1.5, inplace=True).tolist() == [0, 1.5]
 
 
+@pytest.mark.usefixtures("forget_new_ops")
 def test_an_op_offered_later_is_found_in_functional() -> None:
     @tl.op("F")
     def twice_for_this_test(x):  # type: ignore[no-untyped-def]

@@ -20,7 +20,7 @@ IN_PYODIDE = sys.platform == "emscripten"
 hypothesis.settings.register_profile("tallow", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tallow")
 
-SUBSUITES = pytest.StashKey[dict[str, Outcome]]()
+SUBSUITE = "subsuite"  # the property of a report that says what came of one
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,7 +31,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[SUBSUITES] = {}
     if (device := config.getoption("--device")) != "cpu":
         from support.on_device import OnDevice
 
@@ -45,9 +44,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="needs processes, threads or the checkout"))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for name, outcome in config.stash[SUBSUITES].items():
-        terminalreporter.write_line(f"unit tests {name}: {outcome}")
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = (report for outcome in ("passed", "failed") for report in terminalreporter.getreports(outcome))
+    for name, text in (found for report in reports for found in report.user_properties):
+        if name == SUBSUITE:
+            terminalreporter.write_line(text)
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +65,7 @@ def account_for(request: pytest.FixtureRequest) -> Callable[[str, Outcome], None
     """Show a subsuite's counts at the end of the run, and fail with its failures."""
 
     def account(name: str, outcome: Outcome) -> None:
-        request.config.stash[SUBSUITES][name] = outcome
+        request.node.user_properties.append((SUBSUITE, f"unit tests {name}: {outcome}"))
         if outcome.failures:
             pytest.fail(f"{outcome}\n\n{describe_failures(outcome)}", pytrace=False)
 

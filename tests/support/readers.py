@@ -631,7 +631,9 @@ def _keras_file() -> bytes:
 
 
 KERAS: dict[str, Reader] = {
-    "keras": Reader(_keras_file, _file("model.keras", keras.models.load_model), zip_changed, extra_bytes=16 * MIB, needs="h5py"),
+    "keras": Reader(
+        _keras_file, _file("model.keras", keras.models.load_model), zip_changed, extra_bytes=16 * MIB, needs="h5py"
+    ),
 }
 
 # By name; those that need packages that not every environment has are by themselves.

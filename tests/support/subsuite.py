@@ -31,47 +31,15 @@ def run(command: Sequence[str], junit: Path, *, env: Mapping[str, str], cwd: Pat
     Raises:
         AssertionError: the process wrote no report, reported no test, or its exit status contradicts its report.
     """
-    return Running(command, junit, env=env, cwd=cwd).outcome(timeout_s)
-
-
-class Running:
-    """A suite in a process of its own, which `outcome` waits for."""
-
-    def __init__(self, command: Sequence[str], junit: Path, *, env: Mapping[str, str], cwd: Path) -> None:
-        self._junit = junit
-        self._process = subprocess.Popen(
-            command,
-            env=dict(env),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def outcome(self, timeout_s: float) -> Outcome:
-        """As `run`."""
-        try:
-            out, err = self._process.communicate(timeout=timeout_s)
-        except BaseException:
-            self.stop()
-            raise
-        output = f"{self._process.args}\n{out[-20_000:]}{err[-20_000:]}"
-        status = self._process.returncode
-        assert self._junit.exists(), f"exit status {status} and no report from\n{output}"
-        outcome = read_junit(self._junit)
-        assert outcome.passed + len(outcome.failures) > 0, f"no test ran in\n{output}"
-        assert (status == 0) == (not outcome.failures), f"exit status {status} but {outcome} in\n{output}"
-        return outcome
-
-    def kill(self) -> None:
-        """End what still runs. Whoever waits for the outcome is told that there is no report."""
-        self._process.kill()
-
-    def stop(self) -> None:
-        """End what still runs, and take what it said."""
-        self.kill()
-        self._process.communicate()
+    done = subprocess.run(
+        command, env=dict(env), cwd=cwd, timeout=timeout_s, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    output = f"{command}\n{done.stdout[-20_000:]}{done.stderr[-20_000:]}"
+    assert junit.exists(), f"exit status {done.returncode} and no report from\n{output}"
+    outcome = read_junit(junit)
+    assert outcome.passed + len(outcome.failures) > 0, f"no test ran in\n{output}"
+    assert (done.returncode == 0) == (not outcome.failures), f"exit status {done.returncode} but {outcome} in\n{output}"
+    return outcome
 
 
 def read_junit(path: Path) -> Outcome:

@@ -328,7 +328,7 @@ def test_a_value_overwritten_after_backward_is_none_of_its_business() -> None:
 
 @pytest.mark.parametrize("product", [tl.nn.functional.linear, lambda x, w: x @ w.mT], ids=["linear", "matmul"])
 @pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16, tl.float32, tl.float64], ids=str)
-def test_a_factor_of_a_product_may_be_written_where_only_its_own_gradient_is_wanted(product: Any, dtype: tl.dtype) -> None:
+def test_a_factor_may_be_written_where_only_its_own_gradient_is_wanted(product: Any, dtype: tl.dtype) -> None:
     """dW = gᵀ x holds no W, so an optimizer may step between two backward passes; dx = g W does."""
     x, w = tl.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=dtype), tl.ones(3, 2, dtype=dtype, requires_grad=True)
     y = product(x, w)

@@ -33,7 +33,7 @@ def rounded_dtype(operand: Array) -> dtype:
 
 @kernel("gradient_product", "array")
 def gradient_product(a: Array, b: Array) -> Array:
-    """a @ b in float32, where one is a gradient in the `rounded_dtype` of the other, a half.  Shapes: as numpy.matmul"""
+    """a @ b in float32, one a gradient in the `rounded_dtype` of the other, a half.  Shapes: as numpy.matmul"""
     return kernels.run("matmul", widen(a), widen(b))
 
 

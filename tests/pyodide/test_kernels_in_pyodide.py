@@ -1,0 +1,23 @@
+"""The unit tests of kernels on the library that browsers take."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+
+from support import subsuite
+from tests.pyodide.conftest import InPyodide
+
+KERNELS = (
+    *("agree", "attention", "build", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block"),
+    *("encoder_blocks", "pooling", "recurrent", "softmax"),
+)
+# Node 20 knows the instructions of relaxed SIMD only when told to; newer ones always do.
+RELAXED_SIMD = "--experimental-wasm-relaxed-simd"
+
+
+def test_kernels_with_relaxed_simd(in_pyodide: InPyodide, account_for: Callable[[str, subsuite.Outcome], None]) -> None:
+    options = subprocess.run([in_pyodide.node, "--v8-options"], capture_output=True, text=True, check=True).stdout
+    files = [f"tests/unit/test_kernels_{name}.py" for name in KERNELS]
+    outcome = in_pyodide(*files, flags=[RELAXED_SIMD] if RELAXED_SIMD in options else [])
+    account_for("of the kernels with relaxed SIMD", outcome)

@@ -20,6 +20,7 @@ import numpy as np
 import tallow as tl
 from support.fuzz import Reader, json_changed, safetensors_changed, zip_changed
 from support.pytorch_files import LEGACY, ZIP
+from support.schedulers import SCHEDULERS
 from support.small_models import ENTRIES
 from support.whisper_files import CONFIG as WHISPER
 from support.whisper_files import DIMS, ggml, openai_names
@@ -499,27 +500,6 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
     "RMSprop": partial(tl.optim.RMSprop, momentum=0.5, centered=True),
     "Rprop": tl.optim.Rprop,
     "SGD": partial(tl.optim.SGD, lr=0.1, momentum=0.9),
-}
-SCHEDULERS: dict[str, Callable[[Any], Any]] = {
-    "StepLR": lambda o: lr_scheduler.StepLR(o, 3),
-    "MultiStepLR": lambda o: lr_scheduler.MultiStepLR(o, [2, 7, 7]),
-    "ConstantLR": lambda o: lr_scheduler.ConstantLR(o, 0.5, 7),
-    "LinearLR": lambda o: lr_scheduler.LinearLR(o, 0.3, total_iters=8),
-    "ExponentialLR": lambda o: lr_scheduler.ExponentialLR(o, 0.7),
-    "PolynomialLR": lambda o: lr_scheduler.PolynomialLR(o, 9, 2.0),
-    "CosineAnnealingLR": lambda o: lr_scheduler.CosineAnnealingLR(o, 10),
-    "CosineAnnealingWarmRestarts": lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 3, 2),
-    "LambdaLR": lambda o: lr_scheduler.LambdaLR(o, lambda epoch: 0.9**epoch),
-    "MultiplicativeLR": lambda o: lr_scheduler.MultiplicativeLR(o, lambda epoch: 0.9),
-    "CyclicLR": lambda o: lr_scheduler.CyclicLR(o, 0.001, 0.1, 3),
-    "OneCycleLR": lambda o: lr_scheduler.OneCycleLR(o, max_lr=0.05, total_steps=20),
-    "ReduceLROnPlateau": lambda o: lr_scheduler.ReduceLROnPlateau(o, patience=0),
-    "ChainedScheduler": lambda o: lr_scheduler.ChainedScheduler(
-        [lr_scheduler.ConstantLR(o, 0.5, 7), lr_scheduler.ExponentialLR(o, 0.9)]
-    ),
-    "SequentialLR": lambda o: lr_scheduler.SequentialLR(
-        o, [lr_scheduler.ConstantLR(o, 0.5, 3), lr_scheduler.ExponentialLR(o, 0.9)], [7]
-    ),
 }
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
-from tallow.errors import ArgumentTypeError
-from tallow.keras.lookup import find
+from tallow.keras.lookup import made
 from tallow.keras.naming import snake_case
 from tallow.keras.settings import epsilon
 from tallow.tensor import Tensor
@@ -102,22 +101,11 @@ NAMES = CLASSES | {snake_case(name): found for name, found in CLASSES.items()}
 
 
 def get(identifier: Any) -> Any:
-    """The constraint for a name, a class, a saved configuration, a function of a weight, or None, for which there is
-    none.
+    """The constraint for a name, a class, a saved configuration or a function of a weight; None for None.
 
     Raises:  ArgumentError for an unknown name, with the names that come near; ArgumentTypeError for anything else
     """
-    if identifier is None:
-        return None
-    if isinstance(identifier, dict):
-        return deserialize(identifier)
-    if isinstance(identifier, str):
-        return find(identifier, NAMES, "a constraint")()
-    if isinstance(identifier, type):
-        return identifier()
-    if callable(identifier):
-        return identifier
-    raise ArgumentTypeError(f"{identifier!r} is neither a constraint's name nor a function of a weight")
+    return None if identifier is None else made(identifier, NAMES, "a constraint", "a weight")
 
 
 def serialize(constraint: Constraint) -> dict[str, Any]:
@@ -130,7 +118,7 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
 
     Raises:  ArgumentError for a class that is neither one of these nor in `custom_objects`
     """
-    return find(config["class_name"], NAMES | (custom_objects or {}), "a constraint").from_config(config["config"])
+    return made(config, NAMES | (custom_objects or {}), "a constraint", "a weight")
 
 
 __all__ = [

@@ -13,8 +13,8 @@ from typing import Any
 
 import tallow as tl
 from tallow import dtypes
-from tallow.errors import ArgumentError, ArgumentTypeError
-from tallow.keras.lookup import find
+from tallow.errors import ArgumentError
+from tallow.keras.lookup import made
 from tallow.keras.naming import snake_case
 from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
 from tallow.nn import init
@@ -380,15 +380,7 @@ def get(identifier: Any) -> Any:
 
     Raises:  ArgumentError for an unknown name, with the names that come near; ArgumentTypeError for anything else
     """
-    if isinstance(identifier, dict):
-        return find(identifier["class_name"], NAMES, "an initializer").from_config(identifier["config"])
-    if isinstance(identifier, str):
-        return find(identifier, NAMES, "an initializer")()
-    if isinstance(identifier, type):
-        return identifier()
-    if callable(identifier):
-        return identifier
-    raise ArgumentTypeError(f"{identifier!r} is neither an initializer's name nor a function of a shape")
+    return made(identifier, NAMES, "an initializer", "a shape")
 
 
 def serialize(initializer: Any) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
-from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
-from tallow.keras.lookup import find
+from tallow.errors import ArgumentError, ShapeError
+from tallow.keras.lookup import made
 from tallow.nn import functional as F
 from tallow.tensor import Tensor
 
@@ -108,21 +108,11 @@ NAMES = CLASSES | {"l1": L1, "l2": L2, "l1_l2": L1L2, "orthogonal_regularizer": 
 
 
 def get(identifier: Any) -> Any:
-    """The regularizer for a name, a class, a saved configuration, a callable, or None, for which there is none.
+    """The regularizer for a name, a class, a saved configuration or a function of a tensor; None for None.
 
     Raises:  ArgumentError for an unknown name, with the names that come near; ArgumentTypeError for anything else
     """
-    if identifier is None:
-        return None
-    if isinstance(identifier, dict):
-        return deserialize(identifier)
-    if isinstance(identifier, str):
-        return find(identifier, NAMES, "a regularizer")()
-    if isinstance(identifier, type):
-        return identifier()
-    if callable(identifier):
-        return identifier
-    raise ArgumentTypeError(f"{identifier!r} is neither a regularizer's name nor a function of a tensor")
+    return None if identifier is None else made(identifier, NAMES, "a regularizer", "a tensor")
 
 
 def serialize(regularizer: Regularizer) -> dict[str, Any]:
@@ -135,7 +125,7 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
 
     Raises:  ArgumentError for a class that is neither one of these nor in `custom_objects`
     """
-    return find(config["class_name"], NAMES | (custom_objects or {}), "a regularizer").from_config(config["config"])
+    return made(config, NAMES | (custom_objects or {}), "a regularizer", "a tensor")
 
 
 __all__ = [

@@ -49,6 +49,21 @@ class Colored(Augmentation):
         return x if (low, high) == (0, most) else x / most * (high - low) + low
 
 
+class ByFactor(Colored):
+    """Base of those that change every image, by a factor drawn for each."""
+
+    def __init__(
+        self,
+        factor: Factor,
+        value_range: Sequence[float] = (0, 255),
+        data_format: str | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(value_range, data_format, seed, **kwargs)
+        self.factor = up_to(self.name, "factor", factor)
+
+
 def each(numbers: Tensor) -> Tensor:
     """(B) -> (B, 1, 1, 1)"""
     return numbers[:, None, None, None]
@@ -151,22 +166,11 @@ class Solarization(Colored):
         return self.restored(tl.where(y < drawn(self.threshold_factor), y, BYTES - y), BYTES)
 
 
-class RandomSaturation(Colored):
+class RandomSaturation(ByFactor):
     """Stronger or weaker colors.
 
     Args:    factor: from 0, which is gray, to 1; ½ changes nothing. One number is the largest, with 0 as the least.
     """
-
-    def __init__(
-        self,
-        factor: Factor,
-        value_range: Sequence[float] = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(value_range, data_format, seed, **kwargs)
-        self.factor = up_to(self.name, "factor", factor)
 
     def changed(self, x: Tensor) -> Tensor:
         drawn = self.draw(x, self.factor)
@@ -175,22 +179,11 @@ class RandomSaturation(Colored):
         return hsv_to_rgb(tl.stack([hue, saturation, value], 1), FIRST)
 
 
-class RandomHue(Colored):
+class RandomHue(ByFactor):
     """All colors moved around the color circle.
 
     Args:    factor: how far either way, at most, or the least and the most; 1 is half the circle.
     """
-
-    def __init__(
-        self,
-        factor: Factor,
-        value_range: Sequence[float] = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(value_range, data_format, seed, **kwargs)
-        self.factor = up_to(self.name, "factor", factor)
 
     def changed(self, x: Tensor) -> Tensor:
         sign = tl.where(self.draw(x, (0, 1)) > 0.5, -1.0, 1.0)
@@ -200,44 +193,22 @@ class RandomHue(Colored):
         return self.restored(turned.clamp(0, 1), 1.0)
 
 
-class RandomColorDegeneration(Colored):
+class RandomColorDegeneration(ByFactor):
     """Images on their way to gray.
 
     Args:    factor: how far, at most, or the least and the most; 1 is gray.
     """
-
-    def __init__(
-        self,
-        factor: Factor,
-        value_range: Sequence[float] = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(value_range, data_format, seed, **kwargs)
-        self.factor = up_to(self.name, "factor", factor)
 
     def changed(self, x: Tensor) -> Tensor:
         gray = rgb_to_grayscale(x, FIRST)
         return (x + each(self.draw(x, self.factor)) * (gray - x)).clamp(*self.value_range)
 
 
-class RandomSharpness(Colored):
+class RandomSharpness(ByFactor):
     """Sharper or softer images.
 
     Args:    factor: from 0, which is soft, to 1; ½ changes nothing. One number is the largest, with 0 as the least.
     """
-
-    def __init__(
-        self,
-        factor: Factor,
-        value_range: Sequence[float] = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(value_range, data_format, seed, **kwargs)
-        self.factor = up_to(self.name, "factor", factor)
 
     def changed(self, x: Tensor) -> Tensor:
         weights = tl.full((3, 3), 1 / 13, dtype=x.dtype, device=x.device)

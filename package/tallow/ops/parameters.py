@@ -226,8 +226,11 @@ def _form_of_class(kind: type) -> Form | None:
 
 def _form_of_generic(origin: type, inner: list[Form | None]) -> Form | None:
     """`NDArray[...]`, `Sequence[Array]`, `dict[str, int]`."""
-    if form_of(origin) == OPERAND:
+    kind = form_of(origin)
+    if kind == OPERAND:
         return OPERAND
+    if kind is None and origin not in SEQUENCES:
+        return None
     if origin in SEQUENCES and (not inner or None in inner):
         return None
     if origin in SEQUENCES and all(form == OPERAND for form in inner):

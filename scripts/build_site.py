@@ -42,7 +42,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="folder to write: new, empty, or an earlier site")
     parser.add_argument("--pyodide", choices=["cdn", "local"], default="cdn", help="default: %(default)s")
-    parser.add_argument("--wheel", type=Path, help="a py3-none-any wheel of tallow (default: built from this checkout)")
+    parser.add_argument("--wheel", type=Path, help="a wheel of tallow, of any kind (default: built from this checkout)")
     arguments = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory() as scratch:

@@ -74,8 +74,16 @@ def account_for(request: pytest.FixtureRequest) -> Callable[[str, Outcome], None
 
 @pytest.fixture(scope="session")
 def pure_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The py3-none-any wheel of this checkout: what a browser installs."""
+    """The py3-none-any wheel of this checkout."""
     return builds.wheel("pure", tmp_path_factory.mktemp("pure_wheel"))
+
+
+@pytest.fixture(scope="session")
+def browser_wheel(tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path) -> Path:
+    """What a browser installs: that wheel without the pages."""
+    from tallow.cli.browser_wheel import pack_wheel
+
+    return pack_wheel(tmp_path_factory.mktemp("browser_wheel"), pure_wheel)
 
 
 @pytest.fixture(scope="session")

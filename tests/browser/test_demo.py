@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import START_MS
+from tests.browser.test_console_page import Console
 
 DEMO = [sys.executable, "-m", "tallow", "demo"]
 
@@ -40,6 +41,14 @@ def test_demo_serves_the_models_of_a_folder(page: Page, pyodide_dir: Path, data_
         expect(page.get_by_test_id("status")).to_have_text("Done.", timeout=START_MS)
         expect(page.get_by_test_id("output")).to_contain_text("Once upon a time, there was a little girl named Lily.")
         expect(page.get_by_test_id("stats")).to_contain_text("wasm")
+
+
+def test_pytorch_asks_for_a_gpu_in_a_tab(page: Page, pyodide_dir: Path) -> None:
+    """The page has every package that tallow imports: the answer is no, and no error."""
+    with running_demo(f"--pyodide={pyodide_dir}") as (_, url):
+        console = Console(page).open(url)
+        install = "import tallow.compat; tallow.compat.install_torch()\n"
+        assert console.run(f"{install}import torch\nprint(torch.cuda.is_available())") == "False\n"
 
 
 @pytest.mark.parametrize(

@@ -88,5 +88,5 @@ class InPyodide:
 
 
 @pytest.fixture
-def in_pyodide(pyodide_dir: Path, pure_wheel: Path, tokenizers_dir: Path, tmp_path: Path) -> InPyodide:
-    return InPyodide(pyodide_dir, [*wheels_of_pytest(), pure_wheel], tokenizers_dir, tmp_path)
+def in_pyodide(pyodide_dir: Path, browser_wheel: Path, tokenizers_dir: Path, tmp_path: Path) -> InPyodide:
+    return InPyodide(pyodide_dir, [*wheels_of_pytest(), browser_wheel], tokenizers_dir, tmp_path)

@@ -16,6 +16,7 @@ import pytest
 from support.places import ROOT
 
 import tallow
+from tallow.cli.browser_wheel import SiteError, pack_wheel
 
 MAX_BYTES = 2_000_000
 MAX_MODEL_BYTES = {"tallow/models/stories/": 2_000_000, "tallow/models/spoken/": 3_000_000}
@@ -120,17 +121,64 @@ def test_a_wheel_of_another_kind_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_installed_wheel_computes_and_has_its_command(platform_wheel: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def installed(platform_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As a user has it: installed outside the checkout, with the dependencies from here."""
-    site = tmp_path / "site"
+    site = tmp_path_factory.mktemp("installed")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", site]
     subprocess.run([*pip, platform_wheel], check=True)
+    return site
+
+
+def test_installed_wheel_computes_and_has_its_command(installed: Path, tmp_path: Path) -> None:
+    site = installed
     code = "import tallow, sys; x = tallow.tensor([1.0, 2.0]); print((x * x).sum().item(), tallow.__file__)"
     env = {**os.environ, "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1"}
     value, file = output_of([sys.executable, "-c", code], env, tmp_path).split()
     assert float(value) == 5.0
     assert Path(file).is_relative_to(site)
     assert tallow.__version__ in output_of([site / "bin" / "tallow", "--version"], env, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def for_pages(pure_wheel: Path) -> set[str]:
+    """What a page needs of a release: all but the pages and the command."""
+    return {n for n in names(pure_wheel) if not n.startswith("tallow/_site/") and not n.endswith("entry_points.txt")}
+
+
+@pytest.mark.parametrize("source", ["pure_wheel", "platform_wheel", None])
+def test_pages_install_the_same_files_from_each_source(
+    source: str | None, for_pages: set[str], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """As the site's builder makes it from a wheel, and `tallow demo` from the checkout that runs."""
+    packed = pack_wheel(tmp_path, source and request.getfixturevalue(source))
+    assert names(packed) == for_pages
+    assert {"tallow_cuda/__init__.py", "tallow/models/stories/model.safetensors", *WASM} <= for_pages
+    with zipfile.ZipFile(packed) as archive:
+        assert archive.testzip() is None
+
+
+def test_pages_install_the_same_files_from_an_installed_package(
+    for_pages: set[str], installed: Path, tmp_path: Path
+) -> None:
+    """As `tallow demo` makes it after `pip install`, from files that were never a checkout."""
+    code = "from pathlib import Path; from tallow.cli.browser_wheel import pack_wheel; print(pack_wheel(Path()))"
+    env = {**os.environ, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
+    packed = tmp_path / output_of([sys.executable, "-c", code], env, tmp_path).strip()
+    assert names(packed) == for_pages
+
+
+@pytest.mark.parametrize("content", [b"", b"no wheel", None])
+def test_pages_do_not_install_what_is_no_wheel_of_tallow(content: bytes | None, tmp_path: Path) -> None:
+    source = tmp_path / "x.whl"
+    if content is None:
+        with zipfile.ZipFile(source, "w") as archive:
+            archive.writestr("other/__init__.py", "")
+    else:
+        source.write_bytes(content)
+    with pytest.raises(SiteError, match=r"x\.whl"):
+        pack_wheel(tmp_path, source)
+    assert list(tmp_path.iterdir()) == [source]
 
 
 def output_of(command: Sequence[str | Path], env: Mapping[str, str], cwd: Path) -> str:

@@ -11,7 +11,7 @@ from support import places
 
 
 def wheel(kind: str, out: Path) -> Path:
-    """Build the wheel of this checkout. Args:  kind: "pure", what a browser installs, or "platform" """
+    """Build the wheel of this checkout. Args:  kind: "pure" or "platform" """
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out],
         cwd=places.ROOT,
@@ -20,6 +20,15 @@ def wheel(kind: str, out: Path) -> Path:
     )
     (made,) = out.glob("*.whl")
     return made
+
+
+def browser_wheel(out: Path) -> Path:
+    """Build the wheel of this checkout that pages install."""
+    from tallow.cli.browser_wheel import pack_wheel  # conftest.py, which imports this, needs no tallow to be loaded
+
+    full = out / "full"
+    full.mkdir(exist_ok=True)
+    return pack_wheel(out, wheel("pure", full))
 
 
 def pyodide() -> Path:

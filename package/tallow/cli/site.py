@@ -11,18 +11,15 @@ runtime/huggingface-tokenizers-<version>/    likewise, for the pages that ask fo
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import importlib.metadata
 import json
 import shutil
-import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import tallow
-from tallow.errors import TallowError
+from tallow.cli.browser_wheel import SiteError, pack_wheel, top_level_packages
 
 PYODIDE_VERSION = "314.0.3"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
@@ -55,12 +52,6 @@ TOKENIZERS_VERSION = "0.2.0"
 TOKENIZERS_FILE = "tokenizers.min.mjs"
 TOKENIZERS_CDN = f"https://cdn.jsdelivr.net/npm/@huggingface/tokenizers@{TOKENIZERS_VERSION}/dist/{TOKENIZERS_FILE}"
 
-NATIVE_SUFFIXES = (".so", ".dylib", ".dll")
-
-
-class SiteError(TallowError, RuntimeError):
-    """The site cannot be built from what is there."""
-
 
 def pages_folder() -> Path:
     """The folder that holds web/ and wasm_examples/: in the installed package, or the checkout it is imported from."""
@@ -76,7 +67,7 @@ def pages_folder() -> Path:
 def build_site(
     out: Path,
     *,
-    wheel: Path,
+    wheel: Path | None,
     pyodide: Path | None,
     tokenizers: Path | None = None,
     models: Iterable[dict[str, Any]] = (),
@@ -85,7 +76,7 @@ def build_site(
     """Write the site to the folder `out`, which must be empty or an earlier site.
 
     Args:
-        wheel: tallow as a py3-none-any wheel.
+        wheel: a wheel of tallow of any kind, of which pages get what they need; None for the tallow that runs.
         pyodide: a copy of Pyodide made by scripts/fetch_pyodide.py; None for its CDN.
         tokenizers: a copy of Hugging Face's tokenizers made by scripts/fetch_tokenizers.py; None for a CDN.
         models: presets for the llama2c page, as in wasm_examples/llama2c/presets.json.
@@ -105,16 +96,18 @@ def build_site(
     for name in ("index.html", "service-worker.js"):
         (out / "web" / name).rename(out / name)
 
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     runtime = out / "runtime"
-    (runtime / digest[:8]).mkdir(parents=True)
-    shutil.copyfile(wheel, runtime / digest[:8] / wheel.name)
+    runtime.mkdir()
+    packed = pack_wheel(runtime, wheel)
+    digest = hashlib.sha256(packed.read_bytes()).hexdigest()
+    (runtime / digest[:8]).mkdir()
+    packed = packed.rename(runtime / digest[:8] / packed.name)
     base = _copy_pyodide(pyodide, runtime) if pyodide else CDN
     lock = {
         "info": LOCK_INFO,
         "packages": {
             "numpy": {**LOCK_NUMPY, "file_name": base + NUMPY_WHEEL},
-            "tallow": lock_entry(wheel, digest, file_name=f"{digest[:8]}/{wheel.name}"),
+            "tallow": lock_entry(packed, digest, file_name=f"{digest[:8]}/{packed.name}"),
         },
     }
     _write_json(runtime / "pyodide-lock.json", lock)
@@ -142,55 +135,18 @@ def lock_entry(wheel: Path, digest: str, *, file_name: str) -> dict[str, Any]:
         "install_dir": "site",
         "sha256": digest,
         "package_type": "package",
-        "imports": sorted(_top_level_packages(wheel)),
+        "imports": top_level_packages(wheel),
         "depends": ["numpy"],
         "unvendored_tests": False,
     }
 
 
-def pack_wheel(folder: Path) -> Path:
-    """Make the py3-none-any wheel of the running tallow in `folder`: its files without pages and native libraries."""
-    package = Path(tallow.__file__).parent
-    if not any(package.glob("kernels/lib/*.wasm")):
-        raise SiteError(f"{package} has no WASM kernels", mend="install tallow from a wheel, or with: pip install .")
-    info = f"tallow-{tallow.__version__}.dist-info"
-    try:
-        metadata = importlib.metadata.distribution("tallow").read_text("METADATA") or ""
-    except importlib.metadata.PackageNotFoundError as error:
-        raise SiteError(f"tallow runs from {package} without being installed", mend="pip install .") from error
-    wheel = folder / f"tallow-{tallow.__version__}-py3-none-any.whl"
-    record = []
-    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
-
-        def add(name: str, data: bytes) -> None:
-            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)  # a fixed date: same files, same hash
-            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-            record.append(f"{name},sha256={digest},{len(data)}\n")
-
-        for path in _browser_files(package):
-            add(f"tallow/{path.relative_to(package).as_posix()}", path.read_bytes())
-        add(f"{info}/METADATA", metadata.encode())
-        add(f"{info}/WHEEL", b"Wheel-Version: 1.0\nGenerator: tallow\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/RECORD", "".join(record) + f"{info}/RECORD,,\n")
-    return wheel
-
-
-def _browser_files(package: Path) -> Iterator[Path]:
-    skipped = {"_site", "__pycache__", "src"}
-    for path in sorted(package.rglob("*")):
-        inner = path.relative_to(package)
-        if path.is_file() and not skipped.intersection(inner.parts) and path.suffix not in NATIVE_SUFFIXES:
-            yield path
-
-
-def _top_level_packages(wheel: Path) -> set[str]:
-    with zipfile.ZipFile(wheel) as archive:
-        return {name.split("/")[0] for name in archive.namelist() if name.endswith(".py") and "/" in name}
-
-
 def _copy_pyodide(source: Path, runtime: Path) -> str:
     """Copy what the pages load of Pyodide; its folder below `runtime`, with a slash."""
-    version = json.loads((source / "package.json").read_text())["version"]
+    try:
+        version = json.loads((source / "package.json").read_text(encoding="utf-8"))["version"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise SiteError(f"{source / 'package.json'} names no version", mend="run fetch_pyodide.py") from error
     if version != PYODIDE_VERSION:
         raise SiteError(f"{source} is Pyodide {version}, the pages need {PYODIDE_VERSION}", mend="run fetch_pyodide.py")
     folder = f"pyodide-{version}/"

@@ -1,98 +1,325 @@
-"""The HTTP server of `tallow demo`: static files, isolated from other origins, cheap to load a second time."""
+"""The HTTP server of `tallow demo`: static files, isolated from other origins, cheap to load a second time.
+
+It is http.server's. `pip install tallow` brings NumPy alone, so `tallow demo` has no other server; the libraries that
+serve files well (Starlette, werkzeug) would each be a new dependency for everybody. What http.server lacks is here: a
+bound on threads, a deadline for requests, ranges, and a refusal of names that are not this server's.
+"""
 
 from __future__ import annotations
 
+import io
+import ipaddress
 import os
 import re
+import socket
 import sys
+import threading
+import time
 from collections.abc import Mapping
-from functools import partial
 from http import HTTPStatus
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import IO, Any, cast
-from urllib.parse import unquote, urlsplit
+from typing import IO, Any
+from urllib.parse import quote, unquote, urlsplit
+
+from tallow.cli.byte_range import Unsatisfiable, requested_range
+from tallow.cli.site import CDN, TOKENIZERS_CDN
+
+MODELS = "/models/"
+CHUNK_BYTES = 1 << 16
 
 # Addresses with a version or a hash in them: what they name never changes.
 IMMUTABLE = re.compile(r"/runtime/[^/]+/")
-MODELS = "/models/"
+
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".flac": "audio/flac",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".py": "text/plain; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".wasm": "application/wasm",  # streaming compilation and its cache need this type
+    ".zip": "application/zip",
+}
+OTHER_TYPE = "application/octet-stream"
+
+POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        f"script-src 'self' 'wasm-unsafe-eval' {CDN} {TOKENIZERS_CDN}",
+        "worker-src 'self' blob:",
+        "connect-src 'self' https: http: data: blob:",  # a page reads models from any address that its user writes
+        "img-src 'self' data: blob:",
+        "media-src 'self' data: blob:",
+        "style-src 'self' 'unsafe-inline'",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'self'",
+    )
+)
+HEADERS = {
+    # Isolated pages get threads and exact clocks.
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+}
+
+# A name or an address in brackets, then perhaps a port.
+AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^][:@/?#\\\s]+)(?::[0-9]*)?", re.IGNORECASE)
 
 
-class SiteHandler(SimpleHTTPRequestHandler):
-    """Serves a site folder, and single files as /models/<name>."""
+class SiteHandler(BaseHTTPRequestHandler):
+    """Answers GET and HEAD from the server's table of files. What the table does not list is not there, so no address
+    reaches out of it, whatever it is made of."""
 
     protocol_version = "HTTP/1.1"  # keeps connections open: a page makes about twenty requests
-    extensions_map = {  # noqa: RUF012  the base class has it so
-        "": "application/octet-stream",
-        ".css": "text/css; charset=utf-8",
-        ".html": "text/html; charset=utf-8",
-        ".js": "text/javascript; charset=utf-8",
-        ".json": "application/json",
-        ".mjs": "text/javascript; charset=utf-8",
-        ".py": "text/plain; charset=utf-8",
-        ".svg": "image/svg+xml",
-        ".wasm": "application/wasm",  # streaming compilation and its cache need this type
-        ".zip": "application/zip",
-    }
+    server_version, sys_version = "tallow", ""  # not Python's version
+    server: SiteServer
 
-    def __init__(self, *args: object, models: Mapping[str, Path], **kwargs: object) -> None:
-        self.models = models
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+    request_s = 10.0  # for a whole request to come, and for the next one on an open connection
+    write_s = 30.0  # for CHUNK_BYTES to be taken
 
-    def translate_path(self, path: str) -> str:
-        name = unquote(urlsplit(path).path)
-        if name.startswith(MODELS):
-            return str(self.models.get(name.removeprefix(MODELS), Path(self.directory) / "no such model"))
-        return super().translate_path(path)
+    _caching = "no-store"
 
-    def send_head(self) -> IO[bytes] | None:  # type: ignore[override]
-        """Answer 304 to a browser that has this very file."""
-        path = Path(self.translate_path(self.path))
-        if "\0" in str(path):  # which the base class would open
-            self.send_error(HTTPStatus.NOT_FOUND)
-            return None
-        if path.is_file():
-            stat = path.stat()
-            self._validator = f'"{stat.st_mtime_ns:x}-{stat.st_size:x}"'
-            if self.headers.get("If-None-Match") == self._validator:
-                self.send_response(HTTPStatus.NOT_MODIFIED)
-                self.end_headers()
-                return None
-        return cast("IO[bytes] | None", super().send_head())
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self._input = _TimedInput(self.connection)
+        self.rfile = io.BufferedReader(self._input)
 
-    def list_directory(self, path: str | os.PathLike[str]) -> None:
-        self.send_error(HTTPStatus.NOT_FOUND)
+    def handle_one_request(self) -> None:
+        self._input.deadline = time.monotonic() + self.request_s
+        super().handle_one_request()  # which ends the connection after a TimeoutError
+
+    def handle_expect_100(self) -> bool:
+        return True  # no body is read, so none is asked for: the answer itself comes
+
+    def send_response_only(self, code: int, message: str | None = None) -> None:
+        self.connection.settimeout(self.write_s)
+        super().send_response_only(code, message)
 
     def end_headers(self) -> None:
-        # Isolated pages get threads and exact clocks.
-        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
-        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
-        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        immutable = IMMUTABLE.match(self.path)
-        self.send_header("Cache-Control", "public, max-age=31536000, immutable" if immutable else "no-cache")
-        if validator := self.__dict__.pop("_validator", None):
-            self.send_header("ETag", validator)
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Cache-Control", self._caching)
+        self._caching = SiteHandler._caching
         super().end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
         pass
 
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # what follows is a body, no request
+        try:
+            authority, path, query = self._target()
+        except ValueError:
+            return self.send_error(HTTPStatus.BAD_REQUEST)
+        if not self.server.answers_to(authority):
+            return self.send_error(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                explain=f"This server answers to localhost and to the name that --host gives, not to {authority}.",
+            )
+        if f"{path}/" in self.server.files:
+            return self._redirect(f"{quote(path, errors='surrogateescape')}/{query}")
+        try:
+            file = self.server.files[path].open("rb")
+        except (KeyError, OSError):  # unknown, or gone since
+            return self.send_error(HTTPStatus.NOT_FOUND)
+        with file:
+            self._send(path, file)
+
+    def _target(self) -> tuple[str, str, str]:
+        """The authority and the path that the request names, the path decoded, and the query with its question mark.
+
+        Raises:  ValueError for what is no address, or has not one authority
+        """
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1:
+            raise ValueError("not one Host")
+        target, mark, query = self.path.partition("?")
+        authority = hosts[0].strip()
+        if not target.startswith("/"):  # the absolute form, which RFC 9112 has every server take
+            scheme, authority, target, _, _ = urlsplit(target)
+            if scheme != "http":
+                raise ValueError("not an address of this server")
+        return authority, unquote(target or "/", errors="surrogateescape"), mark + query
+
+    def _redirect(self, location: str) -> None:
+        self.send_response(HTTPStatus.MOVED_PERMANENTLY)
+        self.send_header("Location", location)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _send(self, path: str, file: IO[bytes]) -> None:
+        stat = os.fstat(file.fileno())
+        validator = f'"{stat.st_mtime_ns:x}-{stat.st_size:x}"'
+        part = None
+        status = HTTPStatus.OK
+        if self._has(validator):
+            status = HTTPStatus.NOT_MODIFIED
+        elif self.command == "GET" and self.headers.get("If-Range", validator).strip() == validator:
+            try:
+                part = requested_range(self.headers.get("Range"), stat.st_size)
+            except Unsatisfiable:
+                status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+        positions = range(stat.st_size)
+        if part is not None:
+            status, positions = HTTPStatus.PARTIAL_CONTENT, part
+
+        self._caching = "public, max-age=31536000, immutable" if IMMUTABLE.match(path) else "no-cache"
+        self.send_response(status)
+        self.send_header("ETag", validator)
+        self.send_header("Accept-Ranges", "bytes")
+        if status is HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            self.send_header("Content-Range", f"bytes */{stat.st_size}")
+            positions = range(0)
+        elif status is HTTPStatus.PARTIAL_CONTENT:
+            self.send_header("Content-Range", f"bytes {positions[0]}-{positions[-1]}/{stat.st_size}")
+        if status is not HTTPStatus.NOT_MODIFIED:
+            kind = TYPES.get(self.server.files[path].suffix, OTHER_TYPE)  # not of the address, which may be a folder's
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(positions)))
+        if self.close_connection or self.server.is_full:  # another client may wait for this thread
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command == "GET" and status is not HTTPStatus.NOT_MODIFIED:
+            self._copy(file, positions)
+
+    def _has(self, validator: str) -> bool:
+        """Whether the client has this very file."""
+        tags = [tag.strip().removeprefix("W/") for tag in self.headers.get("If-None-Match", "").split(",")]
+        return validator in tags or tags == ["*"]
+
+    def _copy(self, file: IO[bytes], positions: range) -> None:
+        file.seek(positions.start)
+        left = len(positions)
+        while left:
+            chunk = file.read(min(left, CHUNK_BYTES))
+            if not chunk:  # the file has become shorter; a short body tells the client
+                self.close_connection = True
+                return
+            self.wfile.write(chunk)
+            left -= len(chunk)
+
 
 class SiteServer(ThreadingHTTPServer):
-    """Serves `folder` at http://host:port/ until `shutdown`.
+    """Serves the files of `folder` at http://host:port/ and `models`, by name, at /models/, until `shutdown`.
 
-    Raises:  OSError when the port is taken
+    The files are those that are there now. A page of another site can have a name of its own lead to this computer (DNS
+    rebinding), and would then read the answers; so requests must name this server as its user does.
+
+    Raises:  OSError when the port is taken, or `host` is no address of this computer
     """
 
     daemon_threads = True  # an open connection does not hold up the end
+    request_queue_size = 128  # connections that wait to be accepted
+    max_connections = 128  # each has a thread; a browser opens six
 
     def __init__(self, folder: Path, *, host: str, port: int, models: Mapping[str, Path]) -> None:
-        super().__init__((host, port), partial(SiteHandler, directory=str(folder), models=models))
+        self.files = _site_files(folder) | {MODELS + name: path for name, path in models.items()}
+        self._free = threading.Semaphore(self.max_connections)
+        self._ending = threading.Event()
+        (self.address_family, _, _, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        super().__init__((str(address[0]), port), SiteHandler)
+        self._bound = ipaddress.ip_address(str(self.server_address[0]).partition("%")[0])
+        self._names = {"localhost", "127.0.0.1", "[::1]", _bracketed(host).lower(), _bracketed(str(self._bound))}
 
     @property
     def url(self) -> str:
-        return f"http://{self.server_address[0]!s}:{self.server_port}/"
+        """An address of the server for a browser on this computer."""
+        name = _bracketed(str(self._bound))
+        # A browser isolates pages of the loopback address; 0.0.0.0 is none.
+        return f"http://{({'0.0.0.0': '127.0.0.1', '[::]': '[::1]'}).get(name, name)}:{self.server_port}/"
+
+    def answers_to(self, authority: str) -> bool:
+        """Whether `authority`, a name and perhaps a port, is this server's."""
+        found = AUTHORITY.fullmatch(authority)
+        if found is None:
+            return False
+        name = found[1].lower()
+        # Bound to all of the computer's addresses, it may be reached by any; and only a name can be led elsewhere.
+        return name in self._names or (self._bound.is_unspecified and _is_address(name))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next connection has to wait for the end of another one."""
+        is_free = self._free.acquire(blocking=False)
+        if is_free:
+            self._free.release()
+        return not is_free
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Start a thread, or wait until one ends. Meanwhile connections wait in the system's queue."""
+        while not self._free.acquire(timeout=0.2):
+            if self._ending.is_set():
+                return self.shutdown_request(request)
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def shutdown(self) -> None:
+        self._ending.set()
+        super().shutdown()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), ConnectionError):  # browsers drop connections whenever a page closes
+        # Browsers drop connections whenever a page closes, and let them rest for long.
+        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
+
+
+class _TimedInput(io.RawIOBase):
+    """What a socket receives until `deadline`, a moment of time.monotonic.
+
+    A socket's own timeout begins anew with each byte, so a client that sends one now and then would never meet it.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.deadline = 0.0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
+
+
+def _site_files(folder: Path) -> dict[str, Path]:
+    """Every file below `folder` by its address, and each index.html by its folder's too."""
+    files = {f"/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*") if path.is_file()}
+    indexes = {address.removesuffix("index.html"): path for address, path in files.items() if path.name == "index.html"}
+    return files | indexes
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _bracketed(host: str) -> str:
+    """As it is written in an address, where an IPv6 address has brackets."""
+    return f"[{host}]" if ":" in host else host

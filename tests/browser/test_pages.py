@@ -1,0 +1,82 @@
+"""What holds for every page. No Python runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+PAGES = ["bert", "console", "llama2c", "train", "whisper"]
+
+
+@pytest.fixture(scope="module")
+def idle(browser: Browser, site: str) -> Iterator[Page]:
+    """A page whose worker never starts, so that what it opens is there at once and stands still."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("**/web/worker.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
+    page.goto(site)
+    yield page
+    context.close()
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def name(request: pytest.FixtureRequest, idle: Page, site: str) -> str:
+    """The name of the page that is open, all that it folds away included."""
+    name: str = request.param
+    idle.goto(f"{site}wasm_examples/{name}/")
+    idle.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
+    return name
+
+
+# A control with its border, what lies inside of that and what lies around it, as [r, g, b]; the CSS specification says
+# how colours with an alpha lie on others.
+BORDERS = """
+() => {
+  const canvas = new OffscreenCanvas(1, 1);
+  const pen = canvas.getContext("2d", { willReadFrequently: true });
+  const layers = (it) => {
+    const colours = [];
+    for (; it; it = it.parentElement) colours.unshift(getComputedStyle(it).backgroundColor);
+    return colours;
+  };
+  const mixed = (colours) => {
+    pen.clearRect(0, 0, 1, 1);
+    for (const colour of colours) { pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1); }
+    return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const types = ["checkbox", "radio", "range"];
+  return [...document.querySelectorAll("main :is(input, select, textarea, button, #draw-pad), .terminal")]
+    .filter((it) => it.checkVisibility() && !types.includes(it.type) && !it.matches(".quiet, .terminal *"))
+    .map((it) => {
+      const { borderTopColor, borderTopWidth } = getComputedStyle(it);
+      const around = layers(it.parentElement);
+      const inside = mixed(layers(it));
+      const border = parseFloat(borderTopWidth) ? mixed([...layers(it), borderTopColor]) : inside;
+      return { name: it.id || it.textContent.trim(), border, inside, around: mixed(around) };
+    });
+}
+"""
+
+
+def luminance(colour: list[int]) -> float:
+    """WCAG 2.2, relative luminance."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (value / 255 for value in colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: list[int], other: list[int]) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_edges_of_controls_are_seen(idle: Page, name: str, scheme: Any) -> None:
+    """WCAG 2.2, 1.4.11: 3 to 1 between what bounds a control and what it lies on."""
+    idle.emulate_media(color_scheme=scheme)
+    borders = idle.evaluate(BORDERS)
+    assert len(borders) > 2
+    contrasts = {it["name"]: round(contrast(it["border"], it["around"]), 2) for it in borders}
+    assert {name: ratio for name, ratio in contrasts.items() if ratio < 3} == {}

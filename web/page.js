@@ -48,9 +48,9 @@ export class ProblemBox {
   }
 }
 
-/** Python's messages are written for the middle of a line; some begin with a name, as in "steps=0". @param {string} text */
+/** Python's messages are written for the middle of a line; some begin with a name or an address, which stays as it is. @param {string} text */
 function sentence(text) {
-  const begun = text.replace(/^[a-z]+(?=[ :])/, (word) => word[0].toUpperCase() + word.slice(1));
+  const begun = text.replace(/^[a-z]+(?=:? )/, (word) => word[0].toUpperCase() + word.slice(1));
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 

@@ -80,3 +80,28 @@ def test_edges_of_controls_are_seen(idle: Page, name: str, scheme: Any) -> None:
     assert len(borders) > 2
     contrasts = {it["name"]: round(contrast(it["border"], it["around"]), 2) for it in borders}
     assert {name: ratio for name, ratio in contrasts.items() if ratio < 3} == {}
+
+
+SAY = """
+async ([site, message]) => {
+  const { ProblemBox } = await import(`${site}web/page.js`);
+  const { Problem } = await import(`${site}web/protocol.js`);
+  const box = document.createElement("div");
+  document.body.append(box);
+  new ProblemBox(box).show(new Problem("Test", message));
+  return box.firstChild.textContent;
+}
+"""
+
+
+def test_message_is_a_sentence_and_an_address_stays_one(idle: Page, site: str) -> None:
+    sentences = {
+        "https://example.org/a.bin could not be fetched.": "https://example.org/a.bin could not be fetched.",
+        "http://127.0.0.1:8000/x: the server answers 404": "http://127.0.0.1:8000/x: the server answers 404.",
+        "localhost:8000 is down": "localhost:8000 is down.",
+        "model.safetensors is empty": "model.safetensors is empty.",
+        "hidden layers: 'x'": "Hidden layers: 'x'.",
+        "tokenizer: 3 bytes": "Tokenizer: 3 bytes.",
+        "the prompt is long!": "The prompt is long!",
+    }
+    assert [idle.evaluate(SAY, [site, message]) for message in sentences] == list(sentences.values())

@@ -1,14 +1,17 @@
-"""What holds for every page. No Python runs here."""
+"""What holds for every page: the order of what can be reached, contrast, and how messages are worded. No Python runs here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-PAGES = ["bert", "console", "llama2c", "train", "whisper"]
+# The first thing that somebody comes to a page for, by its test id.
+FIRST = {"bert": "texts", "console": "prompt", "llama2c": "prompt", "train": "train", "whisper": "record"}
+WIDTHS = {"phone": 390, "desk": 1280}
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +25,38 @@ def idle(browser: Browser, site: str) -> Iterator[Page]:
     context.close()
 
 
-@pytest.fixture(scope="module", params=PAGES)
+@pytest.fixture(scope="module", params=FIRST)
 def name(request: pytest.FixtureRequest, idle: Page, site: str) -> str:
     """The name of the page that is open, all that it folds away included."""
     name: str = request.param
     idle.goto(f"{site}wasm_examples/{name}/")
     idle.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
     return name
+
+
+# What Tab stops at, in the order of its stops, with where it is on the page.
+STOPS = """
+() => [...document.querySelectorAll("main :is(a, button, input, select, textarea, summary, [tabindex])")]
+  .filter((it) => it.tabIndex >= 0 && it.checkVisibility() && !it.disabled && !it.closest(".problem"))
+  .map((it) => {
+    const { left, right, top, bottom } = it.getBoundingClientRect();
+    return { name: it.dataset.testid ?? it.id, tabIndex: it.tabIndex, left, right, top, bottom };
+  })
+"""
+
+
+def test_order_of_the_keyboard_is_that_of_the_eye(idle: Page, name: str) -> None:
+    """On a phone from top to bottom; and what a page is for comes first on every screen."""
+    above = {"interrupt", "clear", "output"}  # the console's prompt is the end of its terminal
+    for width in WIDTHS.values():
+        idle.set_viewport_size({"width": width, "height": 900})
+        stops: list[dict[str, Any]] = idle.evaluate(STOPS)
+        assert next(stop["name"] for stop in stops if stop["name"] not in above) == FIRST[name]
+        assert all(stop["tabIndex"] == 0 for stop in stops), "no stop jumps the queue"
+        if width == WIDTHS["phone"]:
+            for stop, after in pairwise(stops):
+                is_beside = after["left"] >= stop["left"] and after["bottom"] > stop["top"]
+                assert after["top"] >= stop["bottom"] - 1 or is_beside, f"{stop} comes before {after}"
 
 
 # A control with its border, what lies inside of that and what lies around it, as [r, g, b]; the CSS specification says

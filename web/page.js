@@ -11,6 +11,41 @@ export function element(id, type) {
   return found;
 }
 
+// How long a remark is shown: long enough to be read twice.
+const REMARK_MS = 5000;
+
+/** The line that says what goes on. */
+export class Status {
+  #line;
+  #lasting;
+  #timer = 0;
+
+  /** @param {HTMLElement} line */
+  constructor(line) {
+    this.#line = line;
+    this.#lasting = line.textContent ?? "";
+  }
+
+  /** Say what goes on, until something else does. @param {string} text */
+  say(text) {
+    clearTimeout(this.#timer);
+    this.#lasting = text;
+    this.#show(text);
+  }
+
+  /** Say what has just been done; after a while the line says again what goes on. @param {string} text */
+  remark(text) {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => this.#show(this.#lasting), REMARK_MS);
+    this.#show(text);
+  }
+
+  /** @param {string} text */
+  #show(text) {
+    if (this.#line.textContent !== text) this.#line.textContent = text; // else it would be read out again
+  }
+}
+
 /** The place where a page says what went wrong. */
 export class ProblemBox {
   #box;

@@ -217,11 +217,24 @@ def test_stop_keeps_what_was_there(real: Reader) -> None:
     real.write(*(f"{i} " + "many words " * 100 for i in range(100))).embed()
     expect(real.status).to_contain_text("Reading line")
     real.page.get_by_test_id("stop").click()
-    expect(real.status).to_have_text("Stopped.")
+    expect(real.status).to_have_text("Stopped. What is shown is of the lines that were compared before.")
     real.page.get_by_test_id("query").fill(TEXTS[3])
     expect(real.results.first).to_contain_text(TEXTS[3])
     real.page.get_by_test_id("stop").click()
     expect(real.status).to_have_text("Nothing is running.")
+
+
+def test_example_takes_the_place_of_what_is_being_compared(real: Reader) -> None:
+    real.compare(*TEXTS, query=QUERY)
+    real.write(*(f"{i} " + "other words " * 100 for i in range(100)), query=QUERY).embed()
+    expect(real.status).to_contain_text("Reading line")
+    example = real.page.get_by_test_id("example").first
+    example.dblclick()
+    expect(real.status).to_have_text("Done.", timeout=START_MS)
+    texts = real.page.get_by_test_id("texts").input_value().splitlines()
+    expect(real.results).to_have_count(len(texts))
+    assert sorted(real.ranking()) == sorted(texts)
+    assert real.table().shape == (len(texts), len(texts))
 
 
 def test_example(real: Reader) -> None:
@@ -258,6 +271,8 @@ def test_another_model_begins_anew(small: Reader, tiny: Path) -> None:
 def test_no_model_yet(page: Page, site: str) -> None:
     reader = Reader(page).open(site)
     reader.embed().fails_with("There is no model yet", "Choose one")
+    page.get_by_role("button", name="Choose a model").click()
+    expect(page.get_by_test_id("model-id")).to_be_focused()
 
 
 GARBAGE: dict[str, tuple[dict[str, bytes | None], tuple[str, ...]]] = {

@@ -1,7 +1,8 @@
 import { dropped, filesOf, folder, listed, written } from "../../web/folder.js";
 import { isolate } from "../../web/isolation.js";
 import { Kept } from "../../web/kept.js";
-import { Figures, ProblemBox, ProgressBar, aborted, element, megabytes, onDrop } from "../../web/page.js";
+import { Latest } from "../../web/latest.js";
+import { Figures, ProblemBox, ProgressBar, Status, aborted, element, megabytes, onDrop } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime, SITE } from "../../web/tallow.js";
 import { EXAMPLES } from "./examples.js";
@@ -27,9 +28,9 @@ const page = {
   texts: element("texts", HTMLTextAreaElement),
   examples: element("examples", HTMLElement),
   stop: element("stop", HTMLButtonElement),
-  status: element("status", HTMLElement),
   query: element("query", HTMLInputElement),
   results: element("results", HTMLElement),
+  likeness: element("likeness", HTMLElement),
   heatmap: element("heatmap", HTMLCanvasElement),
   readout: element("readout", HTMLElement),
   scale: element("scale", HTMLElement),
@@ -37,9 +38,19 @@ const page = {
   asTable: element("as-table", HTMLDetailsElement),
   table: element("table", HTMLTableElement),
 };
+const status = new Status(element("status", HTMLElement));
 const problems = new ProblemBox(element("error", HTMLElement));
 const progress = new ProgressBar(element("progress", HTMLElement));
 const downloads = new Kept(element("kept", HTMLElement));
+
+/** The way out where there is no model. */
+const CHOOSE = {
+  label: "Choose a model",
+  action() {
+    page.choices.open = true;
+    page.modelId.focus();
+  },
+};
 
 /** Loads a model, compares texts and searches them: one model and one comparison at a time. */
 class Reader {
@@ -48,11 +59,11 @@ class Reader {
   #started;
   /** @type {string | null}  the model in memory; one that cannot be loaded leaves it there */
   #description = null;
-  /** @type {{ controller: AbortController, done: Promise<boolean> } | null} */
-  #loading = null;
-  /** @type {AbortController | null} */
-  #comparing = null;
-  /** @type {string[]}  the texts whose vectors Python has */
+  /** @type {Latest<boolean>}  whether the model can be used */
+  #loading = new Latest();
+  /** @type {Latest<void>} */
+  #comparing = new Latest();
+  /** @type {string[]}  the texts that were compared last */
   #texts = [];
   #searching = false;
   #heatmap = new Heatmap(page.heatmap, page.readout);
@@ -65,42 +76,36 @@ class Reader {
       ({ tallow, python, seconds }) => {
         this.#figures.show("Start of Python", `${(seconds.fetch + seconds.python + seconds.import).toFixed(1)} s`);
         this.#figures.show("Versions", `tallow ${tallow}, Python ${python}`);
-        if (this.#loading) return;
+        if (this.#loading.busy) return;
         progress.hide();
-        say("Python is ready. Choose a model.");
+        status.say("Python is ready. Choose a model.");
       },
       (error) => {
         progress.hide();
-        say("Python is not running.");
+        status.say("Python is not running.");
         problems.show(error, { label: "Try again", action: () => location.reload() });
       },
     );
   }
 
   /** Load a model in place of the one that is loading or loaded. @param {Choice} choice */
-  load(choice) {
-    this.#abort();
-    const controller = new AbortController();
-    const loading = { controller, done: this.#load(choice, controller.signal) };
-    this.#loading = loading;
-    loading.done.finally(() => {
-      if (this.#loading !== loading) return; // another load has taken over the page
-      this.#loading = null;
-      progress.hide();
-      page.modelName.textContent = this.#description ?? "None yet. Choose one.";
-      downloads.show();
-    });
+  async load(choice) {
+    this.#comparing.stop();
+    problems.hide();
+    status.say(`Loading ${choice.name}`);
+    page.modelName.textContent = `Loading ${choice.name}`;
+    await this.#loading.begin((signal) => this.#load(choice, signal));
+    if (this.#loading.busy) return; // another load has taken over the page
+    progress.hide();
+    page.modelName.textContent = this.#description ?? "None yet. Choose one.";
+    downloads.show();
   }
 
   /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>} whether it can be used */
   async #load({ name, place }, signal) {
-    problems.hide();
-    say(`Loading ${name}`);
-    page.modelName.textContent = `Loading ${name}`;
     try {
       await Promise.race([this.#started, aborted(signal)]);
     } catch {
-      if (signal.aborted) say("Loading stopped.");
       return false; // when Python did not start, the page says so already
     }
     try {
@@ -110,9 +115,8 @@ class Reader {
       this.#show(name, loaded);
       return true;
     } catch (error) {
-      if (signal.aborted) say("Loading stopped.");
-      else {
-        say(`${name} could not be loaded.`);
+      if (!signal.aborted) {
+        status.say(`${name} could not be loaded.`);
         problems.show(error);
       }
       return false;
@@ -128,43 +132,42 @@ class Reader {
     showLikeness(false);
     this.#figures.show("Model load", `${seconds.toFixed(2)} s, ${megabytes(bytes)}`);
     this.#figures.show("Kernels", kernels);
-    // On a phone the choices would keep the texts off the screen.
+    // On a phone the choices would keep what is found off the screen.
     if (matchMedia("(max-width: 60rem)").matches) page.choices.open = false;
-    say(["Ready.", notice ?? ""].join(" ").trim());
+    status.say(["Ready.", notice ?? ""].join(" ").trim());
   }
 
-  /** Compare the lines; does nothing while some are being compared. */
+  /** Compare the lines as they are now, in place of those that are being compared. */
   async compare() {
-    if (this.#comparing) return say("Lines are being compared; stop that first.");
     problems.hide();
-    const controller = new AbortController();
+    await this.#comparing.begin((signal) => this.#tryToCompare(signal));
+  }
+
+  /** @param {AbortSignal} signal */
+  async #tryToCompare(signal) {
     try {
       const texts = readLines();
-      if (!this.#description && !this.#loading) throw new Problem("NoModel", "There is no model yet.", "Choose one: from the Hub, or a folder of this computer.");
-      this.#comparing = controller;
-      if (this.#loading) {
-        say("The lines are compared when the model is loaded.");
-        if (!(await Promise.race([this.#loading.done, aborted(controller.signal)]))) return; // why not is on the page
+      if (this.#loading.busy) {
+        status.say("The lines are compared when the model is loaded.");
+        if (!(await Promise.race([this.#loading.done, aborted(signal)]))) return; // why not is on the page
       }
-      await this.#compare(texts, controller.signal);
+      if (!this.#description) throw new Problem("NoModel", "There is no model yet.", "Choose one: from the Hub, or a folder of this computer.");
+      await this.#compare(texts, signal);
     } catch (error) {
-      if (controller.signal.aborted) say("Stopped.");
-      else {
-        say("Nothing is compared.");
-        problems.show(error);
-      }
-    } finally {
-      this.#comparing = null;
+      if (signal.aborted) return;
+      status.say("These lines are not compared.");
+      problems.show(error, error instanceof Problem && error.name === "NoModel" ? CHOOSE : undefined);
     }
   }
 
   /** @param {string[]} texts @param {AbortSignal} signal */
   async #compare(texts, signal) {
     document.body.classList.add("burning");
+    showStale(true);
     let cut = 0;
     try {
       for await (const { stats } of this.#runtime.generate({ texts }, { signal })) {
-        say(`Reading line ${Math.min(texts.length, stats.done + 1)} of ${texts.length}`);
+        status.say(`Reading line ${Math.min(texts.length, stats.done + 1)} of ${texts.length}`);
         cut = stats.cut;
         if (!stats.made) continue; // all of them were known
         this.#figures.show("Speed", `${Math.round(stats.tokens / stats.seconds)} tokens/s`);
@@ -173,10 +176,11 @@ class Reader {
       }
       this.#texts = texts;
       showSimilarities(this.#heatmap, { texts, values: await this.#runtime.call("similarities") });
-      say(cut ? `Done. ${cut === 1 ? "One line is" : `${cut} lines are`} longer than the model reads; the rest of it is left out.` : "Done.");
+      status.say(cut ? `Done. ${cut === 1 ? "One line is" : `${cut} lines are`} longer than the model reads; the rest of it is left out.` : "Done.");
       await this.search();
     } finally {
       document.body.classList.remove("burning");
+      showStale(false);
     }
   }
 
@@ -185,15 +189,18 @@ class Reader {
     if (this.#searching) return;
     this.#searching = true;
     try {
-      for (let query = null; query !== page.query.value; ) {
+      let query = null;
+      /** @type {string[] | null} */
+      let compared = null;
+      while (query !== page.query.value || compared !== this.#texts) {
         query = page.query.value;
-        if (!query.trim() || !this.#texts.length) {
+        compared = this.#texts;
+        if (!query.trim() || !compared.length) {
           page.results.replaceChildren();
-          if (query.trim() && !this.#loading && !this.#comparing) say("Press Compare first; then the lines can be searched.");
+          if (query.trim() && !this.#loading.busy && !this.#comparing.busy) status.remark("Press Compare first; then the lines can be searched.");
           continue;
         }
-        const texts = this.#texts;
-        const { scores, seconds } = await this.#runtime.call("search", { query });
+        const { texts, scores, seconds } = await this.#runtime.call("search", { query });
         this.#figures.show("Query", `${(1000 * seconds).toFixed(1)} ms`);
         showResults(texts, scores);
       }
@@ -205,15 +212,19 @@ class Reader {
   }
 
   /** Stop whatever is loading or being compared. */
-  stop() {
-    if (!this.#loading && !this.#comparing) say("Nothing is running.");
-    this.#abort();
+  async stop() {
+    const isLoading = this.#loading.busy;
+    if (!isLoading && !this.#comparing.busy) return status.remark("Nothing is running.");
+    await Promise.all([this.#loading.stop(), this.#comparing.stop()]);
+    if (this.#loading.busy || this.#comparing.busy) return; // something else has begun
+    if (isLoading) status.say("Loading stopped.");
+    else status.say(this.#texts.length ? "Stopped. What is shown is of the lines that were compared before." : "Stopped.");
   }
+}
 
-  #abort() {
-    this.#loading?.controller.abort();
-    this.#comparing?.abort();
-  }
+/** What is shown is not of the lines that are being compared. @param {boolean} stale */
+function showStale(stale) {
+  for (const part of [page.results, page.likeness]) part.classList.toggle("stale", stale);
 }
 
 /** @param {boolean} shown */
@@ -261,11 +272,6 @@ function readLines() {
   page.texts.focus();
   if (!texts.length) throw new Problem("NoLines", "There are no lines to compare.", "Write some, one text a line.");
   throw new Problem("TooManyLines", `There are ${texts.length} lines; the page compares up to ${MAX_LINES}.`, "Leave some out.");
-}
-
-/** @param {string} text */
-function say(text) {
-  page.status.textContent = text;
 }
 
 /** The models of the server that this page comes from. @param {Reader} reader */

@@ -113,7 +113,7 @@ class Demo:
                 stats["tokens"] += min(tokens, limit)
             stats["done"] += 1
             yield "", stats
-        self._texts = texts
+        self._texts = texts  # not before: a reader who stops it searches what was there
         self._vectors = {text: self._vectors[text] for text in texts}
 
     def similarities(self) -> npt.NDArray[np.float32]:
@@ -122,10 +122,11 @@ class Demo:
         return (vectors_ND @ vectors_ND.T).ravel()
 
     def search(self, *, query: str) -> dict[str, Any]:
-        """The cosine of each text with the query."""
+        """The cosine of each text with the query, and the texts: the page may be a comparison behind."""
         started = time.perf_counter()
         vector_D = self._loaded().encode(query, normalize=True)
-        return {"scores": self._matrix() @ vector_D, "seconds": time.perf_counter() - started}
+        scores = self._matrix() @ vector_D
+        return {"texts": self._texts, "scores": scores, "seconds": time.perf_counter() - started}
 
     def _loaded(self) -> SentenceEncoder:
         if self._encoder is None:

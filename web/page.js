@@ -177,7 +177,10 @@ export class Figures {
 
 /** Fails when the signal says so, for what cannot be stopped itself. @param {AbortSignal} signal @returns {Promise<never>} */
 export function aborted(signal) {
-  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
 }
 
 /** Have the browser save a file. @param {string} name @param {BlobPart} content */

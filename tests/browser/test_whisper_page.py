@@ -398,3 +398,93 @@ def test_a_checkpoint_cut_in_the_middle(shared: Listener, tiny: Path, tmp_path: 
     whole = tiny.read_bytes()
     (tmp_path / "cut.bin").write_bytes(whole[: len(whole) // 2])
     shared.choose(tmp_path / "cut.bin").fails_with("cut.bin is truncated", "Fetch it again")
+GIGABYTE = 2**30
+# The largest piece of a file that the page takes at once, and a decoder that never ends.
+WATCH = """() => {
+    Object.assign(window, { largest: 0, stuck: false });
+    if (Blob.prototype.watched) return;
+    Blob.prototype.watched = true;
+    for (const name of ["arrayBuffer", "text"]) {
+      const original = Blob.prototype[name];
+      Blob.prototype[name] = function () { largest = Math.max(largest, this.size); return original.call(this); };
+    }
+    const { decodeAudioData } = OfflineAudioContext.prototype;
+    OfflineAudioContext.prototype.decodeAudioData = function (bytes) {
+      largest = Math.max(largest, bytes.byteLength);
+      return window.stuck ? new Promise(() => {}) : decodeAudioData.call(this, bytes);
+    };
+}"""
+
+
+def sparse(path: Path, head: bytes, size: int = GIGABYTE) -> Path:
+    """A file of zeros behind its head, which takes no room on the disk."""
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(size)
+    return path
+
+
+@pytest.fixture
+def watched(shared: Listener) -> Iterator[Listener]:
+    shared.page.evaluate(WATCH)
+    yield shared
+    shared.page.evaluate("window.stuck = false")
+
+
+@pytest.mark.parametrize("kind", ["wav", "mp3"])
+def test_a_gigabyte_is_read_in_parts_and_stopped(kind: str, watched: Listener, sounds: Path, tmp_path: Path) -> None:
+    wav = b"RIFF\0\0\0\0WAVE" + FORMAT + struct.pack("<4sI", b"data", GIGABYTE - 44)
+    file = tmp_path / f"long.{kind}"
+    if kind == "wav":
+        sparse(file, wav)
+    else:  # a minute, and nothing that is sound behind it
+        soundfile.write(file, tones(60, 22050)[:, 0], 22050, format="MP3")
+        sparse(file, file.read_bytes())
+    hearing = watched.page.get_by_test_id("hearing")
+    watched.page.evaluate("""
+        window.texts = new Set();
+        const bar = document.querySelector("[data-testid=hearing]");
+        new MutationObserver(() => texts.add(bar.textContent.trim())).observe(bar, { childList: true, subtree: true });
+    """)
+    watched.hear(file)
+    expect(hearing).to_contain_text(f"Reading long.{kind}, ")
+    watched.press("stop")
+    expect(watched.status).to_have_text("Stopped.")
+    expect(hearing).to_be_hidden()
+    assert 0 < watched.page.evaluate("largest") < 2**23
+    watched.hear(sounds / "0.wav").is_done()
+    assert words_wrong(watched.text.text_content(), PHRASES[0]) <= MOST_WRONG
+
+
+def test_a_decoder_that_does_not_end_is_left_alone(watched: Listener, sounds: Path) -> None:
+    watched.page.evaluate("window.stuck = true")
+    watched.hear(sounds / "2.wav")
+    expect(watched.status).to_contain_text("Reading 2.wav")
+    watched.press("stop")
+    expect(watched.status).to_have_text("Stopped.")
+    watched.press("transcribe")  # which waits for it
+    expect(watched.status).to_contain_text("Reading 2.wav")
+    watched.press("stop")
+    expect(watched.status).to_have_text("Stopped.")
+    watched.page.reload()
+    expect(watched.status).to_have_text("Ready.", timeout=START_MS)
+
+
+TOO_LARGE = {
+    "film.mp4": (b"\0\0\0\x20ftypisom", 2 * GIGABYTE, "cannot be read as sound"),
+    "rates.wav": (b"RIFF\0\0\0\0WAVE" + struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, 2**31, 0, 2, 16) + b"data\0\0\0\0",
+                  GIGABYTE, "cannot be read as sound"),
+    "days.wav": (b"RIFF\0\0\0\0WAVE" + struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, 8000, 8000, 1, 8) + b"data\0\0\0\0",
+                 GIGABYTE, "lasts 37.3 hours"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_files_that_are_too_large_are_refused_before_they_are_read(
+    name: str, watched: Listener, tmp_path: Path
+) -> None:
+    head, size, says = TOO_LARGE[name]
+    watched.hear(sparse(tmp_path / name, head, size)).fails_with(name, says)
+    assert watched.page.evaluate("largest") < 2**23
+
+

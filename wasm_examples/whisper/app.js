@@ -277,25 +277,29 @@ class Listener {
     page.transcript.setAttribute("aria-busy", "true");
     this.#clear();
     const options = { language: page.language.value, task: page.task.value, timestamps: page.timestamps.value };
-    const onEvent = (/** @type {any} */ event) => this.#show(event);
+    const onEvent = (/** @type {any} */ event) => signal.aborted || this.#show(event);
     try {
+    let count = 0;
       await this.#give(sound, signal);
       say(`Listening to ${sound.name}`);
-      const { language, duration_s } = await this.#runtime.call("begin", options, { onEvent });
+      const { language, duration_s } = await this.#ask("begin", options, onEvent, signal);
       this.#figures.show("Language", language);
       page.soundName.textContent = `${sound.name}, ${clock(duration_s)}`;
       this.#duration_s = duration_s;
       for (;;) {
-        signal.throwIfAborted();
-        const { segment, stats } = await this.#runtime.call("advance", {}, { onEvent });
+        const { segment, stats } = await this.#ask("advance", {}, onEvent, signal);
         this.#count(stats);
         if (!segment) return this.#transcript.text !== "";
         if (segment.text.trim()) this.#transcript.add(segment);
       }
     } finally {
+        count += 1;
       this.#transcript.draft("");
       hearing.hide();
       page.transcript.removeAttribute("aria-busy");
+    } catch (error) {
+      this.#later("keep", { count });
+      throw error;
       document.body.classList.remove("burning");
     }
   }
@@ -313,10 +317,15 @@ class Listener {
     this.#given = null;
     say(`Reading ${sound.name}`);
     hearing.tell(`Reading ${sound.name}`, 0);
-    await this.#runtime.call("clear");
-    for await (const { samples, share } of samplesOf(sound, signal)) {
-      await this.#runtime.call("add", { samples });
-      hearing.tell(`Reading ${sound.name}`, share);
+    await Promise.race([this.#runtime.call("clear"), aborted(signal)]);
+    try {
+      for await (const { samples, share } of samplesOf(sound, signal)) {
+        hearing.tell(share === null ? `Decoding ${sound.name}` : `Reading ${sound.name}, ${Math.round(100 * share)}%`, share);
+        if (samples.length) await this.#runtime.call("add", { samples });
+      }
+    } catch (error) {
+      this.#later("clear"); // part of a sound is of no use, and may be large
+      throw error;
     }
     this.#given = sound;
   }
@@ -326,6 +335,21 @@ class Listener {
     if (event.stage === "look") return hearing.tell("Looking over the sound", event.share);
     const window_s = this.#current?.window_s ?? 0;
     const start_s = event.position_s;
+  /**
+   * A call that nobody waits for once it is stopped: where the page cannot interrupt Python, that goes on up to the end of
+   * the call, and what is asked next waits for it.
+   * @param {string} method @param {Record<string, unknown>} keywords @param {(event: any) => void} onEvent @param {AbortSignal} signal
+   */
+  #ask(method, keywords, onEvent, signal) {
+    signal.throwIfAborted();
+    return Promise.race([this.#runtime.call(method, keywords, { onEvent }), aborted(signal)]);
+  }
+
+  /** Have something done before what is asked next; where that fails, so does what is asked. @param {string} method @param {Record<string, unknown>} [keywords] */
+  #later(method, keywords) {
+    this.#runtime.call(method, keywords).catch(() => {});
+  }
+
     const end_s = Math.min(this.#duration_s, start_s + window_s) || start_s + window_s;
     if (event.pixels) this.#spectrogram.show({ start_s, ...event });
     if (event.stage === "decode") this.#transcript.draft(event.text);

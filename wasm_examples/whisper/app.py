@@ -153,6 +153,12 @@ class Demo:
         stats = {"position_s": run.position_s, "duration_s": run.duration_s, "seconds": self._seconds}
         return {"segment": segment and _plain(segment), "stats": stats | progress.counted}
 
+    def keep(self, *, count: int) -> None:
+        """End the transcription, and forget all segments but the first `count`: the page has stopped, and shows those."""
+        self._segments = iter(())
+        if self._run is not None:
+            del self._run.segments[count:]
+
     def spectrogram(self, *, start_s: float) -> dict[str, Any]:
         """What the model hears from there on, as pixels."""
         run, _ = self._running()

@@ -2,110 +2,171 @@
  * Files as samples that a model hears: 16 kHz, one channel, 16-bit integers.
  *
  * The browser decodes them. It can do so only with whole files, and an hour of music takes more than a gigabyte; so WAV
- * and MP3, which can be cut anywhere, are decoded part by part.
+ * and MP3, which can be cut anywhere, are decoded part by part. Whatever the file, no more of it is in memory than a part,
+ * or for other formats than MAX_WHOLE_BYTES, and each step can be stopped.
  */
 
+import { chunksOf } from "../../web/download.js";
+import { aborted } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
-import { framesOf } from "./mp3.js";
+import { stretchesOf } from "./mp3.js";
 import { layoutOf, wavOf } from "./wav.js";
 
 export const SAMPLE_RATE = 16000;
 const PART_S = 20;
 // Heard before and behind a part, and then left out: resampling at an edge knows only one side of it.
 const MARGIN_S = 1;
+const MAX_PART_BYTES = 2 ** 26;
+const MAX_S = 12 * 3600; // of samples, which then take 1.4 GB of Python's memory
 const MAX_WHOLE_S = 2 * 3600;
-const MAX_WHOLE_BYTES = 2 ** 31 - 1;
+const MAX_WHOLE_BYTES = 2 ** 30;
+const RATES = [3000, 768000]; // that browsers decode
 const CONVERT = "Or make a WAV file of it: ffmpeg -i IN -ac 1 -ar 16000 OUT.wav";
+const NONE = new Int16Array();
 
+/** @import { Stretch } from "./mp3.js" */
+/** @import { Layout } from "./wav.js" */
 /**
- * What is decoded at once. Of its samples, `length` count (null: all), behind the first `skip`, or at its end.
- * @typedef {{ bytes: Blob, length: number | null, skip: number | "rest" }} Part
+ * Samples, and how much of the file has been read, from 0 to 1; null while the browser decodes all of it at once, and does
+ * not tell how far it is.
+ * @typedef {{ samples: Int16Array, share: number | null }} Heard
+ */
+/**
+ * What is decoded at once. Of its samples, `length` count, behind the first `skip`, or at its end. `share` of the file is
+ * then read.
+ * @typedef {{ bytes: Blob, length: number, skip: number | "rest", share: number }} Part
  */
 
 /**
- * The samples of a file, part by part, and how much of it they are, from 0 to 1.
+ * The samples of a file, part by part.
  * @param {File} file
  * @param {AbortSignal} signal
- * @returns {AsyncGenerator<{ samples: Int16Array, share: number }, void>}
+ * @returns {AsyncGenerator<Heard, void>}
  * @throws {Problem} it is no sound that this browser knows, holds none, or is too long
  */
 export async function* samplesOf(file, signal) {
   if (!file.size) throw new Problem("NoSound", `${file.name} is empty.`, "Choose another file.");
   try {
-    const parts = (await partsOfWav(file)) ?? (await partsOfMp3(file, signal)) ?? [await whole(file)];
-    let any = false;
-    for (const [i, part] of parts.entries()) {
+    const parts = (await partsOfWav(file)) ?? (await partsOfMp3(file, signal));
+    let count = 0;
+    for await (const heard of parts ? joined(parts, file, signal) : whole(file, signal)) {
       signal.throwIfAborted();
-      const samples = await decode(part, file.name, i * PART_S);
-      signal.throwIfAborted();
-      any ||= samples.length > 0;
-      yield { samples, share: (i + 1) / parts.length };
+      count += heard.samples.length;
+      if (count > MAX_S * SAMPLE_RATE) throw tooLong(file, MAX_S);
+      yield heard;
     }
-    if (!any) throw new Problem("NoSound", `${file.name} holds no sound.`, "Choose another file.");
+    if (!count) throw new Problem("NoSound", `${file.name} holds no sound.`, "Choose another file.");
   } catch (error) {
     if (error instanceof Problem || signal.aborted) throw error;
     throw new Problem("ReadError", `${file.name} could not be read: ${error instanceof Error ? error.message : error}`, "Choose it again; it may have changed since.");
   }
 }
 
-/** @param {File} file @returns {Promise<Part[] | null>} */
+/** @param {AsyncIterable<Part> | Iterable<Part>} parts @param {File} file @param {AbortSignal} signal @returns {AsyncGenerator<Heard, void>} */
+async function* joined(parts, file, signal) {
+  let count = 0;
+  for await (const { bytes, length, skip, share } of parts) {
+    const decoded = await decode(await bytes.arrayBuffer(), file.name, count / SAMPLE_RATE, signal);
+    const end = skip === "rest" ? decoded.length : Math.min(decoded.length, skip + length);
+    const start = skip === "rest" ? Math.max(0, end - length) : Math.min(skip, end);
+    const samples = toIntegers(decoded, start, end);
+    count += length;
+    if (skip !== "rest" || samples.length === length) yield { samples, share };
+    else {
+      const padded = new Int16Array(length); // what could not be decoded is silence, so that times stay right
+      padded.set(samples, padded.length - samples.length);
+      yield { samples: padded, share };
+    }
+  }
+}
+
+/** @param {File} file @returns {Promise<Iterable<Part> | null>} */
 async function partsOfWav(file) {
   const layout = await layoutOf(file);
   if (!layout) return null;
-  const { head, rate, frameBytes, start } = layout;
-  const frames = Math.floor((layout.end - start) / frameBytes);
-  const parts = [];
-  for (let from = 0; from < frames; from += PART_S * rate) {
-    const to = Math.min(frames, from + PART_S * rate);
+  const { rate, frameBytes, start, end } = layout;
+  const part_s = Math.min(PART_S, Math.floor(MAX_PART_BYTES / (rate * frameBytes)) - 2 * MARGIN_S);
+  if (rate < RATES[0] || rate > RATES[1] || part_s < 1) throw noSound(file.name, 0);
+  const frames = Math.floor((end - start) / frameBytes);
+  if (!frames) throw new Problem("NoSound", `${file.name} holds no sound.`, "Choose another file.");
+  if (frames > MAX_S * rate) throw tooLong(file, MAX_S, frames / rate);
+  return wavParts(file, layout, frames, part_s);
+}
+
+/** @param {File} file @param {Layout} layout @param {number} frames @param {number} part_s @returns {Generator<Part, void>} */
+function* wavParts(file, { head, rate, frameBytes, start }, frames, part_s) {
+  for (let from = 0; from < frames; from += part_s * rate) {
+    const to = Math.min(frames, from + part_s * rate);
     const before = Math.min(from, MARGIN_S * rate); // whole seconds: whole samples at any rate
     const bytes = file.slice(start + (from - before) * frameBytes, start + Math.min(frames, to + MARGIN_S * rate) * frameBytes);
-    parts.push({ bytes: wavOf(head, bytes), length: resampled(to - from, rate), skip: resampled(before, rate) });
+    yield { bytes: wavOf(head, bytes), length: resampled(to - from, rate), skip: resampled(before, rate), share: to / frames };
   }
-  if (!parts.length) throw new Problem("NoSound", `${file.name} holds no sound.`, "Choose another file.");
-  return parts;
 }
 
-/** @param {File} file @param {AbortSignal} signal @returns {Promise<Part[] | null>} */
+/** @param {File} file @param {AbortSignal} signal @returns {Promise<AsyncIterable<Part> | null>} */
 async function partsOfMp3(file, signal) {
-  const frames = await framesOf(file, signal);
-  if (!frames) return null;
-  const { rate, samples, starts } = frames;
-  const step = Math.round((PART_S * rate) / samples);
-  const margin = Math.round((MARGIN_S * rate) / samples);
-  /** @type {Part[]} */
-  const parts = [];
-  for (let from = 0; from < starts.length; from += step) {
-    const to = Math.min(starts.length, from + step);
+  const stretches = await stretchesOf(file, { length_s: PART_S, margin_s: MARGIN_S }, signal);
+  return stretches && mp3Parts(file, stretches);
+}
+
+/** @param {File} file @param {AsyncIterable<Stretch>} stretches @returns {AsyncGenerator<Part, void>} */
+async function* mp3Parts(file, stretches) {
+  let seconds = 0;
+  for await (const { start, end, samples, rate } of stretches) {
+    const before = Math.round(seconds * SAMPLE_RATE);
+    seconds += samples / rate;
     // The end is where it should be; at the start, decoders leave out what they cannot decode, or add their delay.
-    const bytes = file.slice(starts[Math.max(0, from - margin)], starts[to] ?? file.size);
-    parts.push({ bytes, length: resampled(to * samples, rate) - resampled(from * samples, rate), skip: "rest" });
+    yield { bytes: file.slice(start, end), length: Math.round(seconds * SAMPLE_RATE) - before, skip: "rest", share: Math.min(1, end / file.size) };
   }
-  return parts;
 }
 
-/** @param {File} file @returns {Promise<Part>} */
-async function whole(file) {
+/** A file that cannot be cut. @param {File} file @param {AbortSignal} signal @returns {AsyncGenerator<Heard, void>} */
+async function* whole(file, signal) {
+  yield { samples: NONE, share: null };
+  const seconds = await durationOf(file, signal);
+  if (Number.isNaN(seconds) && file.size > MAX_PART_BYTES) throw noSound(file.name, 0); // not worth reading
   if (file.size > MAX_WHOLE_BYTES) {
-    throw new Problem("TooLong", `${file.name} has ${(file.size / 1e9).toFixed(1)} GB, and of its format a tab reads two.`, CONVERT);
+    throw new Problem("TooLong", `${file.name} has ${gigabytes(file.size)}, and of its format the page reads ${gigabytes(MAX_WHOLE_BYTES)}.`, CONVERT);
   }
-  const seconds = await durationOf(file);
-  if (seconds > MAX_WHOLE_S) {
-    throw new Problem("TooLong", `${file.name} lasts ${(seconds / 3600).toFixed(1)} hours, and of its format the page reads two.`, CONVERT);
+  if (seconds > MAX_WHOLE_S) throw tooLong(file, MAX_WHOLE_S, seconds);
+  const bytes = new Uint8Array(file.size);
+  let [loaded, told] = [0, 0];
+  for await (const chunk of chunksOf(file.stream())) {
+    signal.throwIfAborted();
+    bytes.set(chunk, loaded);
+    loaded += chunk.length;
+    if (loaded - told < MAX_PART_BYTES / 16 && loaded < file.size) continue;
+    told = loaded;
+    yield { samples: NONE, share: loaded / file.size };
   }
-  return { bytes: file, length: null, skip: 0 };
+  yield { samples: NONE, share: null };
+  const decoded = await decode(bytes.buffer, file.name, 0, signal);
+  for (let start = 0; start < decoded.length; start += PART_S * SAMPLE_RATE) {
+    const end = Math.min(decoded.length, start + PART_S * SAMPLE_RATE);
+    yield { samples: toIntegers(decoded, start, end), share: end / decoded.length };
+  }
 }
 
-/** NaN where the browser does not know, or does not know the format. @param {File} file @returns {Promise<number>} */
-function durationOf(file) {
+/** NaN where the browser does not know the format. @param {File} file @param {AbortSignal} signal @returns {Promise<number>} */
+async function durationOf(file, signal) {
   const audio = new Audio();
-  audio.preload = "metadata";
-  audio.src = URL.createObjectURL(file);
   /** @type {Promise<number>} */
   const known = new Promise((resolve) => {
-    audio.onloadedmetadata = () => resolve(audio.duration);
+    audio.onloadedmetadata = audio.ondurationchange = () => {
+      if (audio.duration === Infinity) audio.currentTime = 1e9; // recorders do not write how long it became: look for the end
+      else if (!Number.isNaN(audio.duration)) resolve(audio.duration);
+    };
     audio.onerror = () => resolve(NaN);
   });
-  return known.finally(() => URL.revokeObjectURL(audio.src));
+  audio.preload = "metadata";
+  audio.src = URL.createObjectURL(file);
+  try {
+    return await Promise.race([known, aborted(signal)]);
+  } finally {
+    URL.revokeObjectURL(audio.src);
+    audio.removeAttribute("src");
+    audio.load(); // which ends the reading of the other
+  }
 }
 
 /** @param {number} frames @param {number} rate */
@@ -113,23 +174,43 @@ function resampled(frames, rate) {
   return Math.round((frames * SAMPLE_RATE) / rate);
 }
 
-/** @param {Part} part @param {string} name @param {number} at_s  where in the file it begins */
-async function decode({ bytes, length, skip }, name, at_s) {
-  const encoded = await bytes.arrayBuffer();
-  let decoded;
+const nothing = () => {};
+/** @type {Promise<void>}  the end of what is being decoded, in this page */
+let decoding = Promise.resolve();
+
+/**
+ * Browsers cannot be told to stop decoding. What nobody waits for any more goes on behind the page, and the next waits for
+ * it: two at once might need more memory than there is.
+ * @param {ArrayBuffer} encoded @param {string} name @param {number} at_s  where in the file it begins @param {AbortSignal} signal
+ */
+async function decode(encoded, name, at_s, signal) {
+  await Promise.race([decoding, aborted(signal)]);
+  const made = new OfflineAudioContext(1, 1, SAMPLE_RATE).decodeAudioData(encoded);
+  decoding = made.then(nothing, nothing);
   try {
-    decoded = await new OfflineAudioContext(1, 1, SAMPLE_RATE).decodeAudioData(encoded);
-  } catch {
-    const where = at_s ? ` from ${Math.floor(at_s / 60)}:${String(at_s % 60).padStart(2, "0")} on` : "";
-    throw new Problem("SoundError", `${name} cannot be read as sound${where}.`, `Choose a file that this browser plays. ${CONVERT}`);
+    return await Promise.race([made, aborted(signal)]);
+  } catch (error) {
+    throw signal.aborted ? error : noSound(name, Math.floor(at_s));
   }
-  const end = skip === "rest" ? decoded.length : Math.min(decoded.length, skip + (length ?? decoded.length));
-  const start = skip === "rest" ? Math.max(0, end - (length ?? end)) : Math.min(skip, end);
-  const samples = toIntegers(decoded, start, end);
-  if (skip !== "rest" || samples.length === length) return samples;
-  const padded = new Int16Array(length ?? 0); // what could not be decoded is silence, so that times stay right
-  padded.set(samples, padded.length - samples.length);
-  return padded;
+}
+
+/** @param {string} name @param {number} at_s */
+function noSound(name, at_s) {
+  const where = at_s ? ` from ${Math.floor(at_s / 60)}:${String(at_s % 60).padStart(2, "0")} on` : "";
+  return new Problem("SoundError", `${name} cannot be read as sound${where}.`, `Choose a file that this browser plays. ${CONVERT}`);
+}
+
+/** @param {File} file @param {number} most_s @param {number} [seconds]  where it is known */
+function tooLong({ name }, most_s, seconds) {
+  const hours = (/** @type {number} */ s) => +(s / 3600).toFixed(1);
+  const lasts = seconds ? `lasts ${hours(seconds)} hours` : `lasts more than ${hours(most_s)} hours`;
+  const [limit, mend] = most_s === MAX_S ? ["the page reads", "Cut it in parts: ffmpeg -i IN -f segment -segment_time 36000 OUT%d.wav"] : ["of its format the page reads", CONVERT];
+  return new Problem("TooLong", `${name} ${lasts}, and ${limit} ${hours(most_s)}.`, mend);
+}
+
+/** @param {number} bytes */
+function gigabytes(bytes) {
+  return `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
 // How loud each channel is in the mix, by how many there are: the weights of ffmpeg, as tallow/audio/channels.py has

@@ -196,6 +196,35 @@ def ink(canvas: Locator) -> np.ndarray[Any, Any]:
 def test_times_of_words(shared: Listener, sounds: Path) -> None:
     shared.page.get_by_test_id("timestamps").select_option("words")
     shared.hear(sounds / "0.wav").is_done()
+def test_picture_ends_where_the_sound_does(shared: Listener, tmp_path: Path) -> None:
+    """Noise up to its last instant, in windows that are mostly padding: the ink reaches the right edge, and varies there."""
+    seconds = 1.5
+    noise = np.random.default_rng(0).standard_normal(round(seconds * RATE)).clip(-3, 3) / 4
+    write_wav(tmp_path / "noise.wav", noise, RATE)
+    shared.hear(tmp_path / "noise.wav").is_done()
+    check_picture(shared, seconds)
+    write_wav(tmp_path / "speech.wav", np.concatenate([say(PHRASES[0]), noise]), RATE)
+    shared.hear(tmp_path / "speech.wav").is_done()
+    shared.player.evaluate("(player) => { player.muted = true; }")
+    shared.segments.first.click()
+    expect(shared.segments.first).to_be_visible()
+    check_picture(shared, None)
+
+
+def check_picture(shared: Listener, seconds: float | None) -> None:
+    canvas = shared.page.get_by_test_id("mel")
+    # The right half, above the labels, where the padding of a window was; it is one colour from top to bottom.
+    shade = """(c) => {
+      const { data, width } = c.getContext("2d").getImageData(c.width / 2, 0, c.width / 2, c.height * 0.8);
+      return [width, Array.from(data.filter((_, i) => i % 4 === 0))];
+    }"""
+    width, reds = canvas.evaluate(shade)
+    columns = np.array(reds, np.float64).reshape(-1, width).T
+    assert (columns.std(axis=1) > 2).mean() > 0.95
+    if seconds is not None:
+        assert canvas.get_attribute("data-seconds") == f"{seconds:.2f}"
+
+
     (words,) = (segment["words"] for segment in json.loads(shared.saved("json"))["segments"] if segment["text"])
     assert [word["word"].strip() for word in words] == (shared.text.text_content() or "").split()
     assert all(0 <= word["start"] <= word["end"] <= 3 for word in words)

@@ -20,6 +20,7 @@ from progress import Progress, pixels
 
 import tallow as tl
 from tallow import kernels
+from tallow.audio.mel import FRAMES_PER_SECOND, HOP
 from tallow.errors import AudioError, CheckpointError, TallowError
 from tallow.io.model_folder import load_folder, load_weights
 from tallow.io.source import Opened
@@ -93,7 +94,7 @@ class Demo:
                 model = _assemble(files)
         else:
             model = spoken.load()
-        self._model, self._progress = model, Progress(model)
+        self._model, self._progress = model, Progress(model, self._frames_left)
         self._end()
         config, tokenizer, kernel = model.config, model.tokenizer, kernels.info()
         return {
@@ -162,8 +163,9 @@ class Demo:
     def spectrogram(self, *, start_s: float) -> dict[str, Any]:
         """What the model hears from there on, as pixels."""
         run, _ = self._running()
-        frames = 2 * run.model.config.max_source_positions
-        return {"start_s": start_s, "frames": frames} | pixels(run.mel.window(round(100 * start_s), frames))
+        start = max(0, min(round(FRAMES_PER_SECOND * start_s), run.mel.frames - 1))
+        frames = max(1, min(2 * run.model.config.max_source_positions, run.mel.frames - start))
+        return {"start_s": start / FRAMES_PER_SECOND} | pixels(run.mel.window(start, frames))
 
     def write(self, *, kind: str) -> str:
         """What has been heard so far, as a file of this kind."""
@@ -177,6 +179,27 @@ class Demo:
         if self._run is None or self._progress is None:
             raise NothingLoaded("there is no text yet", mend="press Transcribe first")
         return self._run, self._progress
+    def _frames_left(self) -> int:
+        """How many frames the sound has from what is being heard on; what the model hears behind them is padding."""
+        heard = round(FRAMES_PER_SECOND * self._run.position_s) if self._run else 0
+        return max(1, sum(map(len, self._samples)) // HOP - heard)
+
+    def _running(self) -> tuple[Transcription, Progress]:
+        if self._run is None or self._progress is None:
+            raise NothingLoaded("there is no text yet", mend="press Transcribe first")
+        return self._run, self._progress
+    def _frames_left(self) -> int:
+        """How many frames the sound has from what is being heard on; what the model hears behind them is padding."""
+        heard = round(FRAMES_PER_SECOND * self._run.position_s) if self._run else 0
+        return max(1, sum(map(len, self._samples)) // HOP - heard)
+
+    def _plain(self, segment: Segment) -> dict[str, Any]:
+        words = [[word.word, word.start, word.end] for word in segment.words or ()]
+        times = {"start": segment.start, "end": segment.end}
+        logprob = segment.avg_logprob
+        unsure = logprob < self._threshold
+        return {"id": segment.id, "text": segment.text, "words": words, "logprob": logprob, "unsure": unsure} | times
+
 
     def _end(self) -> None:
         self._run, self._segments = None, iter(())

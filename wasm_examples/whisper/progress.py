@@ -23,12 +23,16 @@ class Progress:
     What it tells: {"stage": "encode", "share", "frames", "bins", "pixels"} where a window begins, the same without
     pixels after each layer, and {"stage": "decode", "text"} after tokens.
 
+    Args:
+        frames_left: how many frames of the sound there are from the window's start on; what is behind them is padding.
+
     Attributes:
         counted: of the transcription that goes on: `windows` and `encode_s`, `tokens` and `decode_s`.
     """
 
-    def __init__(self, model: Whisper) -> None:
+    def __init__(self, model: Whisper, frames_left: Callable[[], int]) -> None:
         self._tokenizer = model.tokenizer
+        self._frames_left = frames_left
         self._emit: Callable[[dict[str, Any]], None] | None = None
         self._told_at = self._lap = 0.0
         self._text: list[int] = []
@@ -63,8 +67,8 @@ class Progress:
 
     def _before_encoder(self, _: Module, arguments: tuple[Any, ...]) -> None:
         self._lap = time.perf_counter()
-        mel_MT = arguments[0].numpy()[0]
-        self._tell({"stage": "encode", "share": 0.0, "frames": mel_MT.shape[1]} | pixels(mel_MT), always=True)
+        mel_MT = arguments[0].numpy()[0][:, : self._frames_left()]
+        self._tell({"stage": "encode", "share": 0.0} | pixels(mel_MT), always=True)
 
     def _after_layer(self, share: float) -> Callable[..., None]:
         return lambda *_: self._tell({"stage": "encode", "share": share})
@@ -91,4 +95,5 @@ def pixels(mel_MT: npt.NDArray[np.float32]) -> dict[str, Any]:
     """A spectrogram from 0 to 255, the highest band first, row by row."""
     low, high = float(mel_MT.min()), float(mel_MT.max())
     scaled = (mel_MT[::-1] - low) * (255 / (high - low or 1))
-    return {"bins": len(mel_MT), "pixels": scaled.astype(np.uint8).ravel()}
+    bins, frames = mel_MT.shape
+    return {"bins": bins, "frames": frames, "pixels": scaled.astype(np.uint8).ravel()}

@@ -1,4 +1,4 @@
-/** A picture of what the model hears: time to the right, pitch upwards, the louder the brighter. */
+/** A picture of what the model hears, as wide as the canvas whatever its length: time to the right, pitch upwards, the louder the brighter. */
 
 import { begin, redrawn } from "../../web/canvas.js";
 
@@ -43,6 +43,7 @@ export class Spectrogram {
     if (!this.#window || !width) return;
     const { start_s, frames } = this.#window;
     const seconds = frames / FRAMES_PER_SECOND;
+    this.#canvas.dataset.seconds = seconds.toFixed(2);
     const tall = height - LABEL_HEIGHT;
     context.fillStyle = color("--sunken");
     context.fillRect(0, 0, width, tall);

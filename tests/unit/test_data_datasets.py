@@ -257,6 +257,14 @@ def test_more_samples_than_there_are_begin_again() -> None:
     assert len(drawn) == 10
 
 
+def test_fewer_samples_come_from_all_of_the_data() -> None:
+    sampler = RandomSampler(range(6), num_samples=2, generator=tl.Generator().manual_seed(0))
+    passes = [tuple(sampler) for _ in range(600)]
+    assert all(len(set(drawn)) == 2 for drawn in passes)
+    counts = np.bincount(np.ravel(passes), minlength=6)
+    assert abs(counts - 200).max() < 5 * (600 * 1 / 3 * 2 / 3) ** 0.5  # five standard deviations
+
+
 def test_replacement_draws_independently() -> None:
     drawn = list(RandomSampler(range(3), replacement=True, num_samples=5000, generator=tl.Generator().manual_seed(0)))
     assert len(drawn) == 5000

@@ -196,6 +196,18 @@ def test_source_must_be_path_or_bytes() -> None:
         safetensors.load("no such file")
 
 
+@pytest.mark.parametrize("extra", range(8))
+def test_tensors_begin_at_a_multiple_of_eight_whatever_the_header(path: Path, extra: int) -> None:
+    """Eight lengths of one name: seven of them need padding, which is spaces."""
+    safetensors.save({"x" * (1 + extra): tl.tensor([1.5], dtype=tl.float64)}, path)
+    raw = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", raw)
+    header = raw[8 : 8 + length]
+    assert length % 8 == 0
+    assert header == header.rstrip() + b" " * (length - len(header.rstrip()))
+    assert raw[8 + length :] == np.float64(1.5).tobytes()
+
+
 def test_saved_file_follows_the_format(path: Path) -> None:
     tensors = {
         "half": tl.tensor([1.0, -2.0], dtype=tl.bfloat16),

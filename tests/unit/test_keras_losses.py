@@ -41,6 +41,10 @@ def value(loss: Any, y_true: Any, y_pred: Any, weight: Any = None) -> float:
         (losses.SparseCategoricalCrossentropy(from_logits=True), [0], [[0.0, 0.0, 0.0]], log(3)),
         (losses.KLDivergence(), [[0.5, 0.5]], [[0.25, 0.75]], 0.5 * log(2) + 0.5 * log(2 / 3)),
         (losses.Poisson(), [[2.0]], [[np.e]], np.e - 2),
+        (losses.Poisson(), [[2.0]], [[0.0]], -2 * log(1e-7)),  # epsilon keeps the logarithm finite
+        (losses.KLDivergence(), [[1.0]], [[0.0]], -log(1e-7)),
+        (losses.MeanAbsolutePercentageError(), [[0.0]], [[2.0]], 200 / 1e-7),
+        (losses.MeanSquaredLogarithmicError(), [[np.e - 1]], [[-5.0]], 1.0),  # below zero counts as zero
         (losses.Hinge(), [[0, 1]], [[0.5, 0.5]], (1.5 + 0.5) / 2),
         (losses.SquaredHinge(), [[-1, 1]], [[0.5, 2]], 2.25 / 2),
         (losses.CategoricalHinge(), [[0, 1, 0]], [[0.1, 0.5, 0.9]], 1.4),

@@ -51,6 +51,19 @@ def test_maximize_goes_up(kind: Any) -> None:
     assert (p > 1).all()
 
 
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=str)
+def test_momentum_of_a_half_is_kept_from_step_to_step(dtype: tl.dtype) -> None:
+    """b = 1, 1.5, 1.75 and p = -b of each; powers of two that both halves hold."""
+    p = tl.zeros(3, dtype=dtype).requires_grad_()
+    optimizer = tl.optim.SGD([p], lr=1.0, momentum=0.5)
+    for position in (-1.0, -2.5, -4.25):
+        p.grad = tl.ones(3, dtype=dtype)
+        optimizer.step()
+        assert p.tolist() == [position] * 3
+    assert optimizer.state[p]["momentum_buffer"].dtype is dtype
+    assert optimizer.state[p]["momentum_buffer"].tolist() == [1.75] * 3
+
+
 @pytest.mark.parametrize("kind", WITH_MATRICES)
 def test_any_layout_and_size(kind: Any) -> None:
     """A transposed parameter moves as a contiguous one does, and an empty one is no error."""

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import tallow as tl
+from tallow import kernels
 from tallow.errors import CheckpointError
 
 REFUSED = b"refuse me"
@@ -32,6 +34,12 @@ class Demo:
         """Something of every kind that a call returns."""
         array = np.asarray(numbers, dtype=np.float32)
         return {"sum": float(array.sum()), "array": 2 * array, "bytes": b"\x00\xff", "rest": rest, "none": None}
+
+    def softmax(self, *, row: list[float]) -> dict[str, Any]:
+        """A compiled kernel's result, and the library that it comes from."""
+        with kernels.require("wasm"):
+            result = tl.softmax(tl.tensor(row), dim=0)
+        return {"result": result.tolist(), "library": kernels.info().library}
 
     def fail(self) -> None:
         raise CheckpointError("failed on purpose", mend="ask for less")

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support import cuda_emulator, cupy_like
+from support import cuda_emulator, cupy_like, nvrtc
 from support.card import backwards
 
 import tallow as tl
+from tallow.errors import KernelCompileError
 
 HEADERS = '#include "memory.cuh"\n#include "reduce.cuh"\n'
 
@@ -57,6 +58,16 @@ def test_a_warp_that_writes_before_others_have_read_shows() -> None:
     assert right[0] == right[1] == [float(63 - (i ^ 1)) for i in range(64)]
     wrong = both_ways(kernel(reverse.replace("BARRIER", "")))
     assert wrong[0] != wrong[1]
+
+
+@pytest.mark.skipif(not nvrtc.is_available(), reason="NVRTC is not installed")
+@pytest.mark.parametrize("card", nvrtc.CARDS)
+def test_a_kernel_that_one_card_does_not_know_is_refused(card: str) -> None:
+    """A kernel must compile for every card: here for all but one."""
+    level = card.removeprefix("sm_") + "0"
+    lacking = f"#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == {level}\n#error not on this one\n#endif\n"
+    with pytest.raises(KernelCompileError, match=f"does not compile for {card}"):
+        cuda_emulator.compile_kernel(lacking + 'extern "C" __global__ void test(float* y) { y[0] = 1; }', "test")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tallow.errors import KernelCompileError
 
-CARD = "sm_90"  # H100 and H200
+CARDS = ("sm_80", "sm_86", "sm_89", "sm_90")  # A100; RTX 30 and A10; RTX 40 and L4; H100 and H200
 # What CuPy adds to every source (cupy/cuda/compiler.py): float32 numbers below 2^-126 count as zero.
 OF_CUPY = (b"-std=c++17", b"-ftz=true", b"--device-as-default-execution-space")
 
@@ -30,8 +30,8 @@ def is_available() -> bool:
     return _library() is not None
 
 
-def compile(source: str, options: Sequence[str] = (), card: str = CARD) -> bytes:
-    """The machine code for a card; PTX within the source is assembled too.
+def compile(source: str, options: Sequence[str], card: str) -> bytes:
+    """The machine code for one of CARDS; PTX within the source is assembled too.
 
     Raises:  KernelCompileError, with what the compiler says
     """

@@ -1,6 +1,6 @@
 """Kernels of CUDA C++, compiled for the CPU and run there: what they compute is tested without a GPU.
 
-Where NVRTC is installed, everything that runs here has compiled for a GPU too.
+Where NVRTC is installed, everything that runs here has compiled for GPUs too: for those of `nvrtc.CARDS`.
 
 `compile_kernel` stands in for the method of `tallow_cuda.backend.CupyBackend`. emulator.hpp says what is emulated; how
 fast a kernel is, only a GPU can show.
@@ -87,9 +87,11 @@ def _library(source: str, options: tuple[str, ...]) -> ctypes.CDLL:
     text = "\n".join([EMULATOR.read_text(), '#line 1 "kernel.cu"', looped, entries])
     key = hashlib.sha256("\0".join([text, *options, *FLAGS]).encode()).hexdigest()[:32]
     folder = places.cache_dir() / "emulated"
+    folder.mkdir(parents=True, exist_ok=True)
+    if nvrtc.is_available():
+        _compile_for_cards(source, options, folder)
     target = folder / f"{key}.so"
     if not target.exists():
-        folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             file = Path(scratch, "kernel.cpp")
             file.write_text(text)
@@ -98,7 +100,20 @@ def _library(source: str, options: tuple[str, ...]) -> ctypes.CDLL:
             result = subprocess.run(command, capture_output=True, text=True)
             if result.returncode:
                 raise KernelCompileError(f"the kernel does not compile:\n{result.stderr}")
-            if nvrtc.is_available():
-                nvrtc.compile(source, options)
             made.replace(target)
     return ctypes.CDLL(str(target))
+
+
+def _compile_for_cards(source: str, options: tuple[str, ...], folder: Path) -> None:
+    """Compile each variant of a source for the newest card, and one variant for the others, which takes a second.
+
+    The instructions that a card may lack are those of the source, whatever its element types. A file in the cache says
+    what has compiled, so a later run does not compile it again.
+    """
+    *others, newest = nvrtc.CARDS
+    for cards, what in ((others, [source]), ([newest], [source, *options])):
+        compiled = folder / f"{hashlib.sha256(chr(0).join([*cards, *what]).encode()).hexdigest()[:32]}.compiled"
+        if not compiled.exists():
+            for card in cards:
+                nvrtc.compile(source, options, card)
+            compiled.touch()

@@ -1,8 +1,16 @@
-# Shared by scripts/test and scripts/demo: talking to the user, and getting Python and Debian packages.
+# Shared by scripts/test and scripts/demo: talking to the user, and getting Python, Debian packages and a browser.
+# For bash 3.2 too, which macOS has: there "${array[@]}" of an empty array is an unset variable.
 # shellcheck shell=bash
 
 say() { printf '%s: %s\n' "scripts/$(basename "$0")" "$*" >&2; }
 die() { say "$@"; exit 1; }
+
+# macOS has shasum in place of sha256sum.
+sha256sum=(sha256sum)
+command -v sha256sum >/dev/null || sha256sum=(shasum -a 256)
+
+# digest: twelve digits of the SHA-256 of stdin.
+digest() { "${sha256sum[@]}" | cut -c1-12; }
 
 # apt_install PACKAGE...: by apt-get, as root or through sudo.
 apt_install() {
@@ -13,8 +21,19 @@ apt_install() {
   fi
   command -v apt-get >/dev/null || die "install these first: $*"
   say "installing $*"
-  "${as_root[@]}" apt-get -qq update >&2
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >&2
+  ${as_root[@]+"${as_root[@]}"} apt-get -qq update >&2
+  ${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >&2
+}
+
+# install_chromium: from Debian; else the one that the installed Playwright downloads. Ubuntu's package is an empty one
+# that asks for a snap, which neither a container nor Playwright can use.
+install_chromium() {
+  if command -v apt-get >/dev/null && ! grep -q '^ID=ubuntu' /etc/os-release; then
+    apt_install chromium fonts-dejavu-core
+  else
+    say "downloading Chromium by Playwright"
+    playwright install --with-deps chromium >&2 || die "no browser: install Google Chrome, then run this again"
+  fi
 }
 
 # find_python: print the path of a Python >= 3.11 that can make environments.

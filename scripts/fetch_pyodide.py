@@ -135,12 +135,17 @@ def drop_unhashed(folder: Path) -> None:
             path.unlink()
 
 
+def place() -> Path:
+    """Where the local copy is, or would be."""
+    return cache_folder() / f"pyodide-{VERSION}"
+
+
 def fetch(*, official: bool = False) -> Path:
     """The folder of the local copy, made now unless it is there.
 
     Raises: FetchError when the download fails or a hash differs; the cache then holds no copy.
     """
-    destination = cache_folder() / f"pyodide-{VERSION}"
+    destination = place()
     if destination.is_dir():
         return destination
     destination.parent.mkdir(parents=True, exist_ok=True)

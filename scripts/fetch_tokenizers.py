@@ -69,12 +69,17 @@ def first_that_answers(*sources: Callable[[], dict[str, bytes]]) -> dict[str, by
     raise FetchError(f"neither {REGISTRY} nor {CDN} can be reached: {'; '.join(reasons)}")
 
 
+def place() -> Path:
+    """Where the local copy is, or would be."""
+    return cache_folder() / f"huggingface-tokenizers-{VERSION}"
+
+
 def fetch() -> Path:
     """The folder of the local copy, made now unless it is there.
 
     Raises: FetchError when the download fails or a hash differs; the cache then holds no copy.
     """
-    destination = cache_folder() / f"huggingface-tokenizers-{VERSION}"
+    destination = place()
     if destination.is_dir():
         return destination
     files = first_that_answers(from_registry, from_cdn)

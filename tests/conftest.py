@@ -8,11 +8,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 from support import builds, places
 from support.subsuite import Outcome, describe_failures
+
+if TYPE_CHECKING:
+    from spoken.espeak import Espeak
 
 IN_PYODIDE = sys.platform == "emscripten"
 
@@ -102,3 +106,39 @@ def pyodide_dir() -> Path:
 def tokenizers_dir() -> Path:
     """A local copy of the tokenizers that pages use."""
     return builds.tokenizers()
+
+
+# ---- what pip does not install: scripts/prerequisites.py knows these fixtures by their names
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of a browser."""
+    import prerequisites  # the scripts are not inside Pyodide
+
+    path = prerequisites.chromium()
+    if path is None:
+        pytest.fail("no Chromium and no Google Chrome is installed; scripts/test installs one", pytrace=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """Path of Node."""
+    import prerequisites
+
+    path = prerequisites.node()
+    if path is None:
+        pytest.fail(f"no Node >= {prerequisites.NODE_MAJOR} is installed; scripts/test installs one", pytrace=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def espeak() -> Espeak:
+    """The voices of eSpeak NG."""
+    import prerequisites
+    from spoken.espeak import Espeak
+
+    if not prerequisites.PRESENT["espeak"]():
+        pytest.skip("eSpeak NG is not installed; scripts/test installs it")
+    return Espeak()

@@ -63,7 +63,8 @@ def node(job: Job, folder: Path) -> dict[str, Any]:
 
 def browser(job: Job, folder: Path) -> dict[str, Any]:
     """Measure in Pyodide in a page in Chromium, headless."""
-    from playwright.sync_api import sync_playwright  # a test dependency, needed for this place only
+    import prerequisites  # it and Playwright import test dependencies, needed for this place only
+    from playwright.sync_api import sync_playwright
 
     pyodide = _prepare(job, folder)
     for name in ("page.html", "inside.mjs", "onnx.mjs"):
@@ -71,7 +72,7 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
     if job.onnx:
         for path in job.onnx.iterdir():
             (folder / path.name).symlink_to(path.resolve())
-    executable = shutil.which("chromium") or shutil.which("chromium-browser")
+    executable = prerequisites.chromium()
     with _served(folder, pyodide) as origin, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
         page = chromium.new_page()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
 from tallow.cli.serve import SiteServer
 from tallow.cli.site import build_site
@@ -52,13 +52,16 @@ def site(site_dir: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def launch() -> Iterator[Callable[..., Browser]]:
-    """Starts Chromium, with these flags too."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    assert chromium, "chromium is not on PATH; scripts/test installs it"
-    common = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+def driver() -> Iterator[Playwright]:
     with sync_playwright() as playwright:
-        yield lambda *flags: playwright.chromium.launch(executable_path=chromium, args=[*common, *flags])
+        yield playwright
+
+
+@pytest.fixture(scope="session")
+def launch(driver: Playwright, chromium: str) -> Callable[..., Browser]:
+    """Starts Chromium, with these flags too."""
+    common = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+    return lambda *flags: driver.chromium.launch(executable_path=chromium, args=[*common, *flags])
 
 
 @pytest.fixture(scope="session")

@@ -14,11 +14,11 @@ TYPESCRIPT = "typescript@7.0.2"
 
 
 @pytest.fixture(scope="session")
-def typescript() -> Path:
+def typescript(node: str) -> Path:
     """TypeScript from npm, downloaded once and kept in the cache."""
     npm = shutil.which("npm")
     if not npm:
-        pytest.skip("npm is not on PATH")
+        pytest.skip(f"npm is not on PATH, though {node} is there")
     folder = places.cache_dir() / TYPESCRIPT.replace("@", "-")
     compiler = folder / "node_modules" / ".bin" / "tsc"
     if not compiler.exists():

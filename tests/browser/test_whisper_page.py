@@ -15,9 +15,8 @@ import pytest
 import soundfile
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from spoken import corpus
-from spoken.espeak import Voice
+from spoken.espeak import Espeak, Voice
 from spoken.evaluation import edits
-from support.speech import espeak
 from tests.browser.conftest import START_MS
 from tests.browser.dropping import drop
 from tests.unit.test_whisper import CONFIG as TINY
@@ -35,9 +34,9 @@ PHRASES = ("turn left", "set the timer to twenty minutes", "three hundred forty 
 MOST_WRONG = 1  # of 15 words; the model's card says how many it gets wrong
 
 
-def say(phrase: str) -> np.ndarray[Any, Any]:
+def say(espeak: Espeak, phrase: str) -> np.ndarray[Any, Any]:
     """What eSpeak NG says, in a silence, by a voice that the built-in model was not trained on."""
-    samples, _, _ = corpus.say(espeak(), corpus.Utterance(tuple(phrase.split()), Voice("en-us+f3")))
+    samples, _, _ = corpus.say(espeak, corpus.Utterance(tuple(phrase.split()), Voice("en-us+f3")))
     return np.pad(samples / 32768, RATE // 2)
 
 
@@ -94,16 +93,16 @@ class Listener:
 
 
 @pytest.fixture(scope="module")
-def sounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sounds(tmp_path_factory: pytest.TempPathFactory, espeak: Espeak) -> Path:
     """A folder of phrases, `several.wav`, which has all, and `long.wav`, which has them many times."""
     folder = tmp_path_factory.mktemp("sounds")
-    said = [say(phrase) for phrase in PHRASES]
+    said = [say(espeak, phrase) for phrase in PHRASES]
     for i, samples in enumerate(said):
         write_wav(folder / f"{i}.wav", samples, RATE)
     write_wav(folder / "several.wav", np.concatenate(said), RATE)
     write_wav(folder / "long.wav", np.tile(np.concatenate(said), 20), RATE)
     write_wav(folder / "silence.wav", np.zeros(3 * RATE), RATE)
-    write_wav(folder / "microphone.wav", np.pad(say(PHRASES[1]), RATE), RATE)
+    write_wav(folder / "microphone.wav", np.pad(say(espeak, PHRASES[1]), RATE), RATE)
     return folder
 
 

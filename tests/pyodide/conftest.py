@@ -51,11 +51,8 @@ def mounted_packages() -> dict[str, str]:
 class InPyodide:
     """Runs the unit tests, or some of them, on the wheel inside Pyodide."""
 
-    def __init__(self, pyodide: Path, wheels: list[Path], tokenizers: Path, folder: Path) -> None:
-        self.pyodide, self.wheels, self.tokenizers, self.folder = pyodide, wheels, tokenizers, folder
-        node = shutil.which("node")
-        assert node, "node is not on PATH; scripts/test installs it"
-        self.node = node
+    def __init__(self, node: str, pyodide: Path, wheels: list[Path], tokenizers: Path, folder: Path) -> None:
+        self.node, self.pyodide, self.wheels, self.tokenizers, self.folder = node, pyodide, wheels, tokenizers, folder
 
     def __call__(
         self, *tests: str, flags: Sequence[str] = (), mounts: Mapping[str, Path] | None = None
@@ -88,5 +85,7 @@ class InPyodide:
 
 
 @pytest.fixture
-def in_pyodide(pyodide_dir: Path, browser_wheel: Path, tokenizers_dir: Path, tmp_path: Path) -> InPyodide:
-    return InPyodide(pyodide_dir, [*wheels_of_pytest(), browser_wheel], tokenizers_dir, tmp_path)
+def in_pyodide(
+    node: str, pyodide_dir: Path, browser_wheel: Path, tokenizers_dir: Path, tmp_path: Path
+) -> InPyodide:
+    return InPyodide(node, pyodide_dir, [*wheels_of_pytest(), browser_wheel], tokenizers_dir, tmp_path)

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from spoken import evaluation
 from spoken.corpus import Utterance, say, utterances
-from spoken.espeak import Voice
+from spoken.espeak import Espeak, Voice
 from spoken.settings import Settings
-from support.speech import espeak
 
 from tallow.audio import write_wav
 from tallow.audio.sound import SAMPLE_RATE_HZ
@@ -33,20 +32,20 @@ def model() -> Whisper:
     return spoken.load()
 
 
-def said(utterance: Utterance) -> np.ndarray:
-    samples, _, _ = say(espeak(), utterance)
+def said(espeak: Espeak, utterance: Utterance) -> np.ndarray:
+    samples, _, _ = say(espeak, utterance)
     return samples.astype(np.float32) / 32768
 
 
-def test_held_out_phrases_by_held_out_voices(model: Whisper) -> None:
+def test_held_out_phrases_by_held_out_voices(model: Whisper, espeak: Espeak) -> None:
     score = evaluation.Score()
     for utterance in islice(utterances(Settings(), held_out=True), PHRASES):
-        sound = np.pad(said(utterance), SAMPLE_RATE_HZ // 4)
+        sound = np.pad(said(espeak, utterance), SAMPLE_RATE_HZ // 4)
         score.add(utterance.words, transcribe(model, sound).text)
     assert score.rate < RATE, score.wrong
 
 
-def test_long_sound_is_heard_piece_by_piece(model: Whisper) -> None:
+def test_long_sound_is_heard_piece_by_piece(model: Whisper, espeak: Espeak) -> None:
     """Half a minute of phrases with pauses: the words, and when they are said."""
     texts = (
         *("turn left ninety degrees", "seven three zero nine", "set the light to purple", "Monday January twenty one"),
@@ -54,7 +53,7 @@ def test_long_sound_is_heard_piece_by_piece(model: Whisper) -> None:
     )
     parts, ends_s, at = [], [], 0
     for text, pause_s in zip(texts, PAUSES_S, strict=True):
-        samples = said(Utterance(tuple(text.split()), Voice("en-us")))
+        samples = said(espeak, Utterance(tuple(text.split()), Voice("en-us")))
         at += round(pause_s * SAMPLE_RATE_HZ)
         parts += [np.zeros(round(pause_s * SAMPLE_RATE_HZ), np.float32), samples]
         at += len(samples)
@@ -68,10 +67,10 @@ def test_long_sound_is_heard_piece_by_piece(model: Whisper) -> None:
     assert np.median(off_s) < TIME_TOLERANCE_S, (ends_s, heard)
 
 
-def test_command_needs_no_download(tmp_path: Path) -> None:
+def test_command_needs_no_download(tmp_path: Path, espeak: Espeak) -> None:
     """As a user has it: a file by eSpeak NG, at its own sample rate."""
-    samples = espeak().say(("turn", "left", "ninety", "degrees"), Voice("en-us")).samples
-    write_wav(tmp_path / "phrase.wav", samples / 32768, espeak().sample_rate_hz)
+    samples = espeak.say(("turn", "left", "ninety", "degrees"), Voice("en-us")).samples
+    write_wav(tmp_path / "phrase.wav", samples / 32768, espeak.sample_rate_hz)
     command = [sys.executable, "-m", "tallow", "transcribe", str(tmp_path / "phrase.wav"), "--format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

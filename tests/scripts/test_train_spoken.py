@@ -19,7 +19,6 @@ from spoken.settings import Settings
 from spoken.training import Training, export
 from spoken.windows import IGNORED, Plan, Windows
 from support.places import ROOT
-from support.speech import espeak
 
 import tallow as tl
 from tallow.audio.sound import SAMPLE_RATE_HZ
@@ -47,8 +46,7 @@ TINY = Settings(
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    espeak()
+def corpus(espeak: Espeak, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return Corpus.make(TINY, tmp_path_factory.mktemp("speech"))
 
 
@@ -113,25 +111,24 @@ def test_the_file_encodes_as_the_vocabulary(tokenizer: WhisperTokenizer, tmp_pat
 # ---- voices
 
 
-def test_voices_are_installed_and_say_where_words_begin() -> None:
+def test_voices_are_installed_and_say_where_words_begin(espeak: Espeak) -> None:
     variants = [f"en-us+{variant}" for variant in (*voices.VARIANTS, *voices.HELD_OUT) if variant]
-    heard = {name: espeak().say(("red",), Voice(name)).samples for name in (*voices.ACCENTS, *variants)}
-    assert all(len(samples) > 0.1 * espeak().sample_rate_hz for samples in heard.values())
+    heard = {name: espeak.say(("red",), Voice(name)).samples for name in (*voices.ACCENTS, *variants)}
+    assert all(len(samples) > 0.1 * espeak.sample_rate_hz for samples in heard.values())
     assert len({samples.tobytes() for samples in heard.values()}) == len(heard)  # unknown variants change nothing
-    speech = espeak().say(("turn", "on", "the", "light"), Voice("en-us"))
+    speech = espeak.say(("turn", "on", "the", "light"), Voice("en-us"))
     assert all(before <= after for before, after in pairwise(speech.word_starts))
     assert 0 <= speech.word_starts[0] < speech.word_starts[3] < len(speech.samples)
-    slow = espeak().say(("turn", "on", "the", "light"), Voice("en-us", rate=100))
+    slow = espeak.say(("turn", "on", "the", "light"), Voice("en-us", rate=100))
     assert len(slow.samples) > 1.3 * len(speech.samples)
     with pytest.raises(TallowError, match="no voice nobody"):
-        espeak().say(("red",), Voice("nobody"))
+        espeak.say(("red",), Voice("nobody"))
 
 
-def test_several_share_the_library() -> None:
-    first = espeak()
+def test_several_share_the_library(espeak: Espeak) -> None:
     Espeak().say(("blue",), Voice("en-us"))
     gc.collect()
-    assert len(first.say(("red",), Voice("en-us")).samples) > 0
+    assert len(espeak.say(("red",), Voice("en-us")).samples) > 0
 
 
 def test_held_out_voices_are_not_trained_on() -> None:

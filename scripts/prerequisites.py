@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""What tests need and pip does not install: where it is on this machine, and what is missing.
+
+    python scripts/prerequisites.py [PYTEST ARGUMENTS]
+
+prints the names of the missing ones that the chosen tests need; `scripts/test` installs these. A test says what it
+needs by its fixtures: `PRESENT` has the name of each such fixture. Where nothing is missing, no test is collected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes.util
+import io
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterator
+
+import fetch_pyodide
+import fetch_tokenizers
+import pytest
+
+BROWSERS = ("chromium", "google-chrome-stable", "google-chrome", "chromium-browser")
+MAC_BROWSERS = ("Google Chrome", "Chromium")
+NODE_MAJOR = 20  # what Pyodide needs
+
+
+def chromium() -> str | None:
+    """Path of a browser that tests can drive: Chromium, Google Chrome, or the one that Playwright has downloaded."""
+    return next((path for path in _browsers() if _version(path)), None)
+
+
+def node() -> str | None:
+    """Path of a Node that is new enough for Pyodide."""
+    path = shutil.which("node")
+    version = _version(path).strip().removeprefix("v") if path else ""
+    return path if version and int(version.partition(".")[0]) >= NODE_MAJOR else None
+
+
+def _browsers() -> Iterator[str]:
+    yield from filter(None, map(shutil.which, BROWSERS))
+    yield from (f"/Applications/{name}.app/Contents/MacOS/{name}" for name in MAC_BROWSERS)
+    if _version("playwright"):
+        from playwright.sync_api import sync_playwright  # starts a process: only where no other browser is found
+
+        with sync_playwright() as playwright:
+            yield playwright.chromium.executable_path
+
+
+def _version(program: str) -> str:
+    """What `program --version` prints; empty if it fails, as Ubuntu's chromium-browser does without its snap."""
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
+    except OSError:
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+PRESENT: dict[str, Callable[[], object]] = {
+    "driver": lambda: _version("playwright"),
+    "chromium": chromium,
+    "espeak": lambda: ctypes.util.find_library("espeak-ng"),
+    "node": node,
+    "pyodide_dir": lambda: fetch_pyodide.place().is_dir(),
+    "tokenizers_dir": lambda: fetch_tokenizers.place().is_dir(),
+}
+
+
+class _Fixtures:
+    """A plugin of pytest: the fixtures that the chosen tests use, those that fixtures use among them."""
+
+    names: Collection[str] = ()
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.names = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+
+
+def missing(arguments: list[str]) -> list[str]:
+    """Names from `PRESENT`: what is not there and the tests need that pytest chooses by `arguments`."""
+    absent = [name for name, find in PRESENT.items() if not find()]
+    if not absent:
+        return []
+    fixtures = _Fixtures()
+    with contextlib.redirect_stdout(io.StringIO()):  # what is wrong with the arguments, the run itself says
+        pytest.main(["--collect-only", "-q", *arguments], plugins=[fixtures])
+    return [name for name in absent if name in fixtures.names]
+
+
+if __name__ == "__main__":
+    print(*missing(sys.argv[1:]), sep="\n")

@@ -28,6 +28,9 @@ FLAGS = (
     *("-O3", "-g0", "-std=c11", "-fPIC", "-ffreestanding", "-fvisibility=hidden"),
     *("-fno-math-errno", "-ffp-contract=fast", "-Wall", "-Wextra", "-Werror"),
 )
+MACOS = (
+    "11.0"  # the oldest that libraries for macOS run on, and that the tag of their wheel names: the first with arm64
+)
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,12 @@ def _wasm(name: str, cpu: str) -> Variant:
     return Variant(f"tallow-{name}.wasm", ("-target", "wasm32-emscripten", f"-mcpu={cpu}"), tuple(link.split()))
 
 
-def _native(name: str, *cpu: str) -> Variant:
-    suffix = {"Darwin": "dylib", "Windows": "dll"}.get(platform.system(), "so")
-    link = ("cc", "-shared", "-s", "-nostdlib", *cpu)
-    return Variant(f"tallow-{name}.{suffix}", cpu, link)
+def _native(name: str, architecture: str, cpu: str) -> Variant:
+    system = platform.system()
+    suffix = {"Darwin": "dylib", "Windows": "dll"}.get(system, "so")
+    target = ("-target", f"{architecture}-macos.{MACOS}") if system == "Darwin" else ()
+    flags = (*target, f"-mcpu={cpu}")
+    return Variant(f"tallow-{name}.{suffix}", flags, ("cc", "-shared", "-s", "-nostdlib", *flags))
 
 
 def variants(target: str) -> list[Variant]:
@@ -57,9 +62,9 @@ def variants(target: str) -> list[Variant]:
         return [_wasm("wasm-simd128", simd), _wasm("wasm-relaxed-simd", f"{simd}+relaxed_simd")]
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
-        return [_native("x86-64", "-mcpu=x86_64"), _native("x86-64-v3", "-mcpu=x86_64_v3")]
+        return [_native("x86-64", "x86_64", "x86_64"), _native("x86-64-v3", "x86_64", "x86_64_v3")]
     if machine in ("aarch64", "arm64"):
-        return [_native("aarch64", "-mcpu=generic")]
+        return [_native("aarch64", "aarch64", "generic")]
     return []
 
 

@@ -7,6 +7,7 @@ the native ones for this machine. An editable install compiles into the source t
 from __future__ import annotations
 
 import os
+import platform
 import sys
 import sysconfig
 from pathlib import Path
@@ -37,15 +38,19 @@ class KernelBuildHook(BuildHookInterface[Any]):
             build_data["force_include"][str(path)] = f"tallow/kernels/lib/{path.name}"
         if kind == "platform" and build_kernels.variants("native"):
             build_data["pure_python"] = False
-            build_data["tag"] = f"py3-none-{platform_tag()}"
+            build_data["tag"] = f"py3-none-{platform_tag(build_kernels.MACOS)}"
 
 
-def platform_tag() -> str:
+def platform_tag(macos: str) -> str:
     """The platforms that this machine's native kernels run on.
 
-    On Linux that is any: the libraries are freestanding, so neither glibc's age nor musl matters.
+    On Linux that is any: the libraries are freestanding, so neither glibc's age nor musl matters. On macOS it is this
+    machine's processor, from the version `macos` on, even if Python itself is built for both processors ("universal2").
     """
-    system, _, machine = sysconfig.get_platform().partition("-")
+    name = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    system, _, machine = name.partition("_")
     if system == "linux":
         return f"manylinux_2_17_{machine}.musllinux_1_1_{machine}"
-    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    if system == "macosx":
+        return f"macosx_{macos.replace('.', '_')}_{platform.machine()}"
+    return name

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -12,6 +14,7 @@ from email import message_from_bytes
 from email.message import Message
 from pathlib import Path
 
+import packaging.tags
 import pytest
 from support.places import ROOT
 
@@ -67,13 +70,70 @@ def test_pure_wheel_runs_anywhere(pure_wheel: Path) -> None:
 
 
 def test_platform_wheel_has_native_kernels(platform_wheel: Path) -> None:
-    machine = sysconfig.get_platform().rpartition("-")[2]
+    machine = platform.machine()
     native = kernels(platform_wheel) - WASM
     assert kernels(platform_wheel) > WASM
-    assert all(machine.replace("_", "-") in name for name in native)
+    assert all({"arm64": "aarch64"}.get(machine, machine).replace("_", "-") in name for name in native)
     tags = dist_info(platform_wheel, "WHEEL").get_all("Tag", [])
     assert tags
     assert all(tag.startswith("py3-none-") and tag.endswith(machine) for tag in tags)
+
+
+@pytest.mark.parametrize(
+    ("of_python", "machine", "tag"),
+    [
+        ("linux-x86_64", "x86_64", "manylinux_2_17_x86_64.musllinux_1_1_x86_64"),
+        ("linux-aarch64", "aarch64", "manylinux_2_17_aarch64.musllinux_1_1_aarch64"),
+        ("macosx-10.13-universal2", "arm64", "macosx_11_0_arm64"),
+        ("macosx-10.13-universal2", "x86_64", "macosx_11_0_x86_64"),
+        ("macosx-15.0-arm64", "arm64", "macosx_11_0_arm64"),
+        ("win-amd64", "AMD64", "win_amd64"),
+    ],
+)
+def test_tag_names_the_processor_that_the_kernels_are_for(
+    of_python: str, machine: str, tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip takes a wheel for one processor also into a Python that is built for two (PEP 425, `packaging.tags`)."""
+    monkeypatch.syspath_prepend(ROOT)
+    import build_kernels
+    import hatch_build
+
+    monkeypatch.setattr(sysconfig, "get_platform", lambda: of_python)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    assert hatch_build.platform_tag(build_kernels.MACOS) == tag
+    if machine == "arm64":
+        accepted = {str(each) for each in packaging.tags.mac_platforms((15, 0), machine)}
+        assert tag in accepted
+
+
+@pytest.mark.parametrize("machine", ["arm64", "x86_64"])
+def test_libraries_for_macos_run_on_what_the_tag_says(
+    machine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Compiled here for there: the load command LC_BUILD_VERSION of each library names macOS 11.0."""
+    monkeypatch.syspath_prepend(ROOT)
+    import build_kernels
+
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "one.c").write_text('__attribute__((visibility("default"))) int one(void) { return 1; }\n')
+    monkeypatch.setattr(build_kernels, "SOURCES", tmp_path / "sources")
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    for path in build_kernels.build(tmp_path / "libraries", ["native"]):
+        assert oldest_macos(path.read_bytes()) == (11, 0)
+
+
+def oldest_macos(library: bytes) -> tuple[int, int]:
+    """`minos` of a Mach-O file of 64 bits (mach-o/loader.h, build_version_command)."""
+    (commands,) = struct.unpack_from("<I", library, 16)
+    at = 32
+    for _ in range(commands):
+        command, size = struct.unpack_from("<II", library, at)
+        if command == 0x32:
+            (version,) = struct.unpack_from("<I", library, at + 12)
+            return version >> 16, version >> 8 & 0xFF
+        at += size
+    raise AssertionError("no LC_BUILD_VERSION")
 
 
 def test_native_kernels_need_no_library(platform_wheel: Path, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def adamw(lib: Any, device: str, sizes: Sizes) -> Work:
     parameters = [lib.full((sizes.parameters // 16,), 1.0, device=device).requires_grad_() for _ in range(16)]
     for each in parameters:
         each.grad = lib.full(each.shape, 0.5, device=device)
-    optimizer = lib.optim.AdamW(parameters)
+    optimizer = lib.optim.AdamW(parameters, fused=True)
     return Work(optimizer.step, bytes=7 * sum(each.nbytes for each in parameters))
 
 
@@ -221,7 +221,7 @@ def training(lib: Any, device: str, sizes: Sizes) -> Work:
             return F.linear(self.norm(x), self.tokens.weight)
 
     model = Gpt().to(device)
-    optimizer = lib.optim.AdamW(model.parameters(), lr=1e-4)
+    optimizer = lib.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     tokens = lib.arange(B * T, device=device).reshape(B, T) % V
 
     def step() -> None:

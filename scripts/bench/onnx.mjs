@@ -10,18 +10,23 @@ export async function sessions(read) {
   const [encoder, cross, step] = [await open("encoder.onnx"), await open("cross.onnx"), await open("step.onnx")];
   const mel = new ort.Tensor("float32", new Float32Array(BINS * FRAMES).map(Math.random), [1, BINS, FRAMES]);
   const { audio } = await encoder.run({ mel });
-  const past = () => new ort.Tensor("float32", new Float32Array(LAYERS * HEADS * WIDTH), [LAYERS, 1, HEADS, 1, WIDTH]);
+  const caches = (kind) => [...Array(LAYERS).keys()].flatMap((i) => [`${kind}_keys_${i}`, `${kind}_values_${i}`]);
+  const [past, present] = [caches("past"), caches("present")];
+  const empty = () => new ort.Tensor("float32", new Float32Array(HEADS * WIDTH), [1, HEADS, 1, WIDTH]);
   return {
     encode: async () => void (await encoder.run({ mel })),
     decode: async (count) => {
-      const { cross_keys, cross_values } = await cross.run({ audio });
-      let [keys, values, next] = [past(), past(), 50258];
+      const feeds = await cross.run({ audio });
+      for (const name of past) feeds[name] = empty();
+      let next = 50258;
       for (let i = 0; i < count; i++) {
-        const token = new ort.Tensor("int64", BigInt64Array.of(BigInt(next)), [1, 1]);
-        const position = new ort.Tensor("int64", BigInt64Array.of(BigInt(i)), [1]);
-        const made = await step.run({ token, position, keys, values, cross_keys, cross_values });
-        [keys, values] = [made.new_keys, made.new_values];
-        next = made.logits.data.reduce((best, value, at, all) => (value > all[best] ? at : best), 0);
+        feeds.token = new ort.Tensor("int64", BigInt64Array.of(BigInt(next)), [1, 1]);
+        feeds.position = new ort.Tensor("int64", BigInt64Array.of(BigInt(i)), [1]);
+        const made = await step.run(feeds);
+        for (const [j, name] of past.entries()) feeds[name] = made[present[j]];
+        const logits = made.logits.data;
+        next = 0;
+        for (let j = 1; j < logits.length; j++) if (logits[j] > logits[next]) next = j;
       }
     },
   };

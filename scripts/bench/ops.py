@@ -19,7 +19,8 @@ from bench.timing import per_call
 from tallow import kernels
 
 NAME = "ops"
-CHAIN = 100
+CHAIN, CALLS = 100, 20
+ADD = "a + b, no_grad"
 
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:
@@ -30,29 +31,33 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
         torch.set_num_threads(1)
         libraries["PyTorch"] = torch
     times: dict[str, dict[str, float]] = {}
-    for library, module in libraries.items():
-        for name, (fn, ops) in _cases(module).items():
-            times.setdefault(name, {})[library] = per_call(fn, calls=2_000 // ops).best_s / ops * 1e6
     x = np.ones(1, np.float32)
-    times["a + b, no_grad"]["NumPy"] = per_call(lambda: x + x).best_s * 1e6
-    times["kernels.run over the call"] = {"tallow": _table_overhead_us(x)}
+    cases = {library: _cases(module) for library, module in libraries.items()}
+    cases["NumPy"] = {ADD: _adds(x, x)}
+    rounds = options["repeats"] * 3
+    for name in cases["tallow"]:
+        functions = {library: own[name] for library, own in cases.items() if name in own}
+        timings = per_call(rounds, CALLS, *functions.values())
+        times[name] = {library: t.best_s / CHAIN * 1e6 for library, t in zip(functions, timings, strict=True)}
+    times["kernels.run over the call"] = {"tallow": _table_overhead_us(x, rounds)}
     rows: list[Row] = []
     for name, by_library in times.items():
         row: Row = {"µs per op": name, **by_library}
         if "PyTorch" in by_library:
             row["of PyTorch"] = by_library["tallow"] / by_library["PyTorch"]
         rows.append(row)
-    return {"rows": rows, "notes": ["one-element float32 tensors, one thread, best of 7"]}
+    return {"rows": rows, "notes": [f"one-element float32 tensors, one thread, best of {rounds} turns"]}
 
 
-def _cases(m: Any) -> dict[str, tuple[Callable[[], Any], int]]:
+def _cases(m: Any) -> dict[str, Callable[[], Any]]:
+    """Each does its op `CHAIN` times."""
     a, b = m.ones(1), m.ones(1)
     w = m.ones(1, requires_grad=True)
+    adds = _adds(a, b)
 
     def add() -> None:
         with m.no_grad():
-            for _ in range(CHAIN):
-                a + b
+            adds()
 
     def chain(factor: Any) -> Callable[[], None]:
         def run() -> None:
@@ -64,13 +69,19 @@ def _cases(m: Any) -> dict[str, tuple[Callable[[], Any], int]]:
         return run
 
     chains = {"y * 1.01": 1.01, "y * a": a, "y * w, both need gradients": w}
-    return {"a + b, no_grad": (add, CHAIN)} | {
-        f"{CHAIN} times {name}, and backward": (chain(factor), CHAIN) for name, factor in chains.items()
-    }
+    return {ADD: add} | {f"{CHAIN} times {name}, and backward": chain(factor) for name, factor in chains.items()}
 
 
-def _table_overhead_us(x: Any) -> float:
+def _adds(a: Any, b: Any) -> Callable[[], None]:
+    def run() -> None:
+        for _ in range(CHAIN):
+            a + b
+
+    return run
+
+
+def _table_overhead_us(x: Any, rounds: int) -> float:
     kernels.kernel("bench_nothing", "array")(lambda x: x)
     fn = kernels.KERNELS["bench_nothing", "array"].fn
-    through, direct = per_call(lambda: kernels.run("bench_nothing", x)), per_call(lambda: fn(x))
+    through, direct = per_call(rounds, CALLS * CHAIN, lambda: kernels.run("bench_nothing", x), lambda: fn(x))
     return (through.best_s - direct.best_s) * 1e6

@@ -93,9 +93,11 @@ def _prepare(job: Job, folder: Path) -> Path:
     peak = _peak_libraries(folder, "wasm") if job.name == "matmul" else []
     job.options["peak"] = [path.name for path in peak]
     if job.run_c:
-        wasm = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-D_WASI_EMULATED_MMAN", "-lwasi-emulated-mman"]
-        flags = ["-O3", "-ffast-math", "-msimd128", "-w"]
-        _zig("cc", *wasm, *flags, *_run_c(job.run_c), "-o", str(folder / "run_c.wasm"))
+        wasi = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-D_WASI_EMULATED_MMAN", "-lwasi-emulated-mman"]
+        for variant in build_kernels.variants("wasm"):  # with the instructions that the kernels have
+            cpu = next(flag for flag in variant.compile if flag.startswith("-mcpu="))
+            program = folder / variant.file.replace("tallow-wasm", "run_c")
+            _zig("cc", *wasi, "-O3", "-ffast-math", cpu, "-w", *_run_c(job.run_c), "-o", str(program))
     with zipfile.ZipFile(folder / "bench.zip", "w") as archive:
         for root, name in ((ROOT / "package", "tallow"), (HERE.parent, "bench")):
             for path in sorted((root / name).rglob("*")):

@@ -13,13 +13,11 @@ class Timing(NamedTuple):
     median_s: float
 
 
-def measure(fn: Callable[[], Any], budget_s: float = 0.5, least: int = 3) -> Timing:
-    """Call `fn` until the budget is spent, and at least `least` times after one call that does not count."""
-    return in_turn(budget_s, least, fn)[0]
-
-
 def in_turn(budget_s: float, least: int, *functions: Callable[[], Any]) -> list[Timing]:
-    """`measure` of several functions that take turns, so that whatever else the machine does meets them all."""
+    """Call each until its budget is spent, and at least `least` times after one call that does not count.
+
+    They take turns, so that whatever else the machine does meets them all.
+    """
     times: list[list[float]] = [[] for _ in functions]
     for fn in functions:
         fn()
@@ -32,12 +30,14 @@ def in_turn(budget_s: float, least: int, *functions: Callable[[], Any]) -> list[
     return [Timing(min(own), statistics.median(own)) for own in times]
 
 
-def per_call(fn: Callable[[], Any], calls: int = 2_000, rounds: int = 7) -> Timing:
-    """The time of one call of a function too short for the clock: `calls` of them are timed together."""
+def per_call(rounds: int, calls: int, *functions: Callable[[], Any]) -> list[Timing]:
+    """The time of one call of functions too short for the clock: `calls` of one are timed together, in turns."""
 
-    def many() -> None:
-        for _ in range(calls):
-            fn()
+    def many(fn: Callable[[], Any]) -> Callable[[], None]:
+        def run() -> None:
+            for _ in range(calls):
+                fn()
 
-    best, median = measure(many, budget_s=0.0, least=rounds)
-    return Timing(best / calls, median / calls)
+        return run
+
+    return [Timing(*(each / calls for each in timing)) for timing in in_turn(0.0, rounds, *map(many, functions))]

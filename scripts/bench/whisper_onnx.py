@@ -3,7 +3,8 @@ cross-attention, and one step of the decoder, for `scripts/bench.py whisper --br
 
     npm pack onnxruntime-web && tar xf onnxruntime-web-*.tgz && cp package/dist/ort.wasm.min.mjs \\
         package/dist/ort-wasm-simd-threaded.{mjs,wasm} FOLDER
-    python scripts/bench/whisper_onnx.py FOLDER        # with torch, onnx, onnxscript and openai-whisper
+    python -P scripts/bench/whisper_onnx.py FOLDER     # with torch, onnx, onnxscript and openai-whisper; -P, because
+                                                       # this folder has a whisper.py too
 
 The weights are random: only the shape of Whisper tiny counts.
 """
@@ -39,34 +40,39 @@ class CrossKeys(nn.Module):
         super().__init__()
         self.decoder = decoder
 
-    def forward(self, audio: Tensor) -> tuple[Tensor, Tensor]:
-        """(1, S, D) -> keys and values of all layers, (layers, 1, H, S, K)"""
+    def forward(self, audio: Tensor) -> list[Tensor]:
+        """(1, S, D) -> keys and values (1, H, S, K), of one layer after the other"""
         parts = [block.cross_attn for block in self.decoder.blocks]
-        return torch.stack([split(p.key(audio)) for p in parts]), torch.stack([split(p.value(audio)) for p in parts])
+        return [split(project(audio)) for part in parts for project in (part.key, part.value)]
 
 
 class Step(nn.Module):
+    """Each layer has caches of its own as inputs and outputs: joined, they would be copied out and in again."""
+
     def __init__(self, decoder: Any) -> None:
         super().__init__()
         self.decoder = decoder
 
-    def forward(
-        self, token: Tensor, position: Tensor, keys: Tensor, values: Tensor, cross_keys: Tensor, cross_values: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """token (1, 1), position (1,), caches (layers, 1, H, T, K) -> logits (1, V), the caches, one position longer"""
+    def forward(self, token: Tensor, position: Tensor, past: list[Tensor], cross: list[Tensor]) -> list[Tensor]:
+        """token (1, 1), position (1,), caches (1, H, T, K) -> logits (1, V), and `past`, one position longer"""
         decoder = self.decoder
         x = decoder.token_embedding(token) + decoder.positional_embedding[position]
-        made = []
+        present = []
         for i, block in enumerate(decoder.blocks):
             normed = block.attn_ln(x)
-            k = torch.cat([keys[i], split(block.attn.key(normed))], 2)
-            v = torch.cat([values[i], split(block.attn.value(normed))], 2)
-            made.append((k, v))
+            k = torch.cat([past[2 * i], split(block.attn.key(normed))], 2)
+            v = torch.cat([past[2 * i + 1], split(block.attn.value(normed))], 2)
+            present += [k, v]
             x = x + attend(block.attn, normed, k, v)
-            x = x + attend(block.cross_attn, block.cross_attn_ln(x), cross_keys[i], cross_values[i])
+            x = x + attend(block.cross_attn, block.cross_attn_ln(x), cross[2 * i], cross[2 * i + 1])
             x = x + block.mlp(block.mlp_ln(x))
         logits = decoder.ln(x)[:, 0] @ decoder.token_embedding.weight.T
-        return logits, torch.stack([k for k, _ in made]), torch.stack([v for _, v in made])
+        return [logits, *present]
+
+
+def names(kind: str) -> list[str]:
+    """Of the caches, as onnx.mjs has them."""
+    return [f"{kind}_{part}_{i}" for i in range(TINY.n_text_layer) for part in ("keys", "values")]
 
 
 def main() -> None:
@@ -74,29 +80,25 @@ def main() -> None:
     model = Whisper(TINY).eval()
     audio = torch.zeros(1, TINY.n_audio_ctx, TINY.n_audio_state)
     export(
-        folder / "encoder.onnx", model.encoder, {"mel": torch.zeros(1, TINY.n_mels, 2 * TINY.n_audio_ctx)}, ["audio"]
+        folder / "encoder.onnx", model.encoder, (torch.zeros(1, TINY.n_mels, 2 * TINY.n_audio_ctx),), ["mel"], ["audio"]
     )
-    cross = CrossKeys(model.decoder)
-    export(folder / "cross.onnx", cross, {"audio": audio}, ["cross_keys", "cross_values"])
-    cross_keys, cross_values = cross(audio)
-    past = cross_keys[:, :, :, :5]
-    names = ("token", "position", "keys", "values", "cross_keys", "cross_values")
-    inputs = (torch.zeros(1, 1, dtype=torch.int64), torch.tensor([5]), past, past.clone(), cross_keys, cross_values)
-    grows = {3: torch.export.Dim("length", max=TINY.n_text_ctx)}
-    shapes = tuple(grows if name in ("keys", "values") else None for name in names)
-    outputs = ["logits", "new_keys", "new_values"]
-    export(folder / "step.onnx", Step(model.decoder), dict(zip(names, inputs, strict=True)), outputs, shapes)
+    crossing = CrossKeys(model.decoder)
+    export(folder / "cross.onnx", crossing, (audio,), ["audio"], names("cross"))
+    cross = crossing(audio)
+    past = [each[:, :, :5].clone() for each in cross]
+    inputs = (torch.zeros(1, 1, dtype=torch.int64), torch.tensor([5]), past, cross)
+    grows = {2: torch.export.Dim("length", max=TINY.n_text_ctx)}
+    shapes = (None, None, [grows] * len(past), [None] * len(cross))
+    inputs_names = ["token", "position", *names("past"), *names("cross")]
+    export(folder / "step.onnx", Step(model.decoder), inputs, inputs_names, ["logits", *names("present")], shapes)
 
 
-def export(path: Path, module: nn.Module, inputs: dict[str, Tensor], outputs: list[str], shapes: Any = None) -> None:
+def export(
+    path: Path, module: nn.Module, inputs: tuple[Any, ...], into: list[str], out: list[str], shapes: Any = None
+) -> None:
     with torch.no_grad():
         program = torch.onnx.export(
-            module,
-            tuple(inputs.values()),
-            input_names=list(inputs),
-            output_names=outputs,
-            dynamic_shapes=shapes,
-            dynamo=True,
+            module, inputs, input_names=into, output_names=out, dynamic_shapes=shapes, dynamo=True
         )
     assert program is not None
     program.save(path)

@@ -9,6 +9,7 @@ import { Problem } from "./protocol.js";
 
 // Before another try; when the last has brought nothing either, it is given up.
 const PAUSES_MS = [250, 1000, 3000];
+const LOOPBACK = ["localhost", "127.0.0.1"];
 const LOGIN = "This page cannot log in: download the model's files, and choose their folder.";
 
 /** There is no such file. */
@@ -113,6 +114,9 @@ export async function* chunksOf(stream) {
  * @returns {Promise<Answer | null>}  from `start` or, of a server that does not know ranges, from 0; null where the file is shorter
  */
 async function ask({ url, sha256 }, start, signal) {
+  if (!isSecure(url)) {
+    throw new Problem("DownloadError", `"${url}" is not secure; the page fetches files by https only.`, "Write https where the server has it, or download the file and choose it.");
+  }
   /** @type {Response} */
   let response;
   try {
@@ -139,6 +143,12 @@ async function ask({ url, sha256 }, start, signal) {
     size: isPart ? totalOf(headers, start) : sizeOf(headers),
     version: sha256 ?? headers.get("etag") ?? headers.get("last-modified"),
   };
+}
+
+/** Whether the pages' Content-Security-Policy lets them fetch it: by https, from this computer, or from where the page is. @param {string} url */
+function isSecure(url) {
+  const { protocol, hostname, origin } = new URL(url);
+  return protocol !== "http:" || LOOPBACK.includes(hostname) || origin === globalThis.origin;
 }
 
 /** @param {string} url @param {Response} response */

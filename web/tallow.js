@@ -36,7 +36,10 @@ export class Runtime {
 
   /** Start a worker of its own. */
   static create() {
-    const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+    // A worker of a blob has the page's Content-Security-Policy; one of another file would have none but its server's.
+    const script = `import ${JSON.stringify(new URL("./worker.js", import.meta.url).href)};`;
+    const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+    const worker = new Worker(url, { type: "module" });
     const runtime = new Runtime(worker);
     worker.onerror = (event) => {
       const problem = new Problem(

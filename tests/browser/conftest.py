@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, sync_playwright
 
 from tallow.cli.serve import SiteServer
 from tallow.cli.site import build_site
@@ -17,6 +19,12 @@ from tallow.cli.site import build_site
 HERE = Path(__file__).parent
 # Python starts in a few seconds; a busy machine may take ten times as long, and must not fail a test for it.
 START_MS = 180_000  # a busy machine takes a minute and more
+# Browsers write on the console what a Content-Security-Policy has stopped in a page, but not what it has in a worker.
+POLICY = "Content Security Policy"
+REPORT = f"""
+addEventListener("securitypolicyviolation", ({{ violatedDirective, blockedURI }}) =>
+  console.error(`{POLICY}: the worker violates ${{violatedDirective}}: ${{blockedURI}}`));
+"""
 
 
 @contextmanager
@@ -41,6 +49,8 @@ def site_dir(
     folder = tmp_path_factory.mktemp("site")
     build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir, tokenizers=tokenizers_dir)
     shutil.copytree(HERE / "standin", folder / "standin")
+    worker = folder / "web" / "worker.js"
+    worker.write_text(worker.read_text(encoding="utf-8") + REPORT, encoding="utf-8")
     return folder
 
 
@@ -58,10 +68,41 @@ def driver() -> Iterator[Playwright]:
 
 
 @pytest.fixture(scope="session")
-def launch(driver: Playwright, chromium: str) -> Callable[..., Browser]:
+def violations() -> list[str]:
+    """What pages have said of their Content-Security-Policy."""
+    return []
+
+
+@pytest.fixture(autouse=True)
+def no_violations(violations: list[str]) -> Iterator[None]:
+    """Whatever a test does with a page, its policy allows."""
+    violations.clear()
+    yield
+    assert not violations
+
+
+@pytest.fixture(scope="session")
+def launch(driver: Playwright, chromium: str, violations: list[str]) -> Callable[..., Browser]:
     """Starts Chromium, with these flags too."""
     common = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-    return lambda *flags: driver.chromium.launch(executable_path=chromium, args=[*common, *flags])
+
+    def note(message: ConsoleMessage) -> None:
+        if POLICY in message.text:
+            violations.append(message.text)
+
+    def launched(*flags: str) -> Browser:
+        browser = driver.chromium.launch(executable_path=chromium, args=[*common, *flags])
+        new_context = browser.new_context
+
+        def watched(**options: Any) -> BrowserContext:
+            context = new_context(**options)
+            context.on("console", note)
+            return context
+
+        browser.new_context = watched  # type: ignore[method-assign]
+        return browser
+
+    return launched
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +125,14 @@ def page(context: BrowserContext) -> Page:
     page = context.new_page()
     page.set_default_timeout(START_MS)
     return page
+
+
+def wait_until(page: Page, holds: str, arg: object = None) -> None:
+    """Wait for a function of JavaScript to be true. Playwright's own wait needs `eval`, which pages do not allow."""
+    deadline = time.monotonic() + START_MS / 1000
+    while not page.evaluate(holds, arg):
+        assert time.monotonic() < deadline, holds
+        page.wait_for_timeout(20)
 
 
 @pytest.fixture(scope="session")

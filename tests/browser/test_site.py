@@ -20,7 +20,7 @@ from playwright.sync_api import Page, expect
 from pyodide_lock import PyodideLockSpec
 from pyodide_lock.utils import add_wheels_to_spec
 from support import places
-from tests.browser.conftest import START_MS
+from tests.browser.conftest import START_MS, wait_until
 
 from tallow.cli import site as site_module
 from tallow.cli.site import SiteError, build_site
@@ -174,7 +174,7 @@ def plain_host(site_dir: Path) -> Iterator[str]:
 
 def test_plain_host_is_isolated_by_the_service_worker(page: Page, plain_host: str) -> None:
     page.goto(f"{plain_host}wasm_examples/llama2c/")
-    page.wait_for_function("crossOriginIsolated")
+    wait_until(page, "crossOriginIsolated")
     expect(page.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
 
 
@@ -186,7 +186,7 @@ def test_plain_host_does_not_reload_a_page_in_use(page: Page, plain_host: str, m
     page.get_by_test_id("generate").click()
     expect(page.get_by_test_id("status")).to_have_text("Done.", timeout=START_MS)
     page.reload()
-    page.wait_for_function("crossOriginIsolated")
+    wait_until(page, "crossOriginIsolated")
 
 
 def test_gallery_leads_to_every_demo(page: Page, site: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.browser.conftest import START_MS
+from tests.browser.conftest import START_MS, wait_until
 from tests.browser.dropping import drop
 
 import tallow as tl
@@ -65,12 +65,12 @@ class Bench:
 
     def reaches(self, name: str, value: float) -> None:
         """Wait until a figure is that high."""
-        self.page.wait_for_function(
+        wait_until(
+            self.page,
             """([name, value]) => [...document.querySelectorAll("#stats div")].some((figure) =>
                 figure.firstChild.textContent === name
                 && parseFloat(figure.lastChild.textContent.replace(",", "")) >= value)""",
-            arg=[name, value],
-            timeout=START_MS,
+            [name, value],
         )
 
     def fails_with(self, *words: str) -> None:

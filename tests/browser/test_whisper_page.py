@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from spoken import corpus
 from spoken.espeak import Espeak, Voice
 from spoken.evaluation import edits
-from tests.browser.conftest import START_MS
+from tests.browser.conftest import START_MS, wait_until
 from tests.browser.dropping import drop
 from tests.unit.test_whisper import CONFIG as TINY
 from tests.unit.test_whisper import ggml
@@ -181,7 +181,7 @@ def test_a_click_plays_a_segment_and_shows_it(shared: Listener, sounds: Path) ->
     shared.player.evaluate("(player) => { player.muted = true; window.ends = new Set(); }")
     shared.player.evaluate("(player) => player.addEventListener('pause', () => ends.add(player.currentTime))")
     shared.segments.first.click()
-    shared.page.wait_for_function("ends.size > 0")  # by itself, where the segment ends
+    wait_until(shared.page, "ends.size > 0")  # by itself, where the segment ends
     at = shared.page.evaluate("[...ends][0]")
     assert 0 < at < shared.player.evaluate("(player) => player.duration") - 1
     assert not np.array_equal(ink(canvas), before)

@@ -1,0 +1,101 @@
+"""The Content-Security-Policy of every page: what stands in the pages, and what the browser makes of it.
+
+That a page needs nothing its policy forbids, every other test shows: conftest.py fails those in which one is violated.
+"""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from support import places
+from tests.browser.conftest import POLICY, START_MS, wait_until
+
+from tallow.cli.site import CDN, TOKENIZERS_CDN
+
+PAGES = {"index": places.ROOT / "web" / "index.html"} | {
+    path.parent.name: path for path in sorted((places.ROOT / "wasm_examples").glob("*/index.html"))
+}
+
+
+class Tags(HTMLParser):
+    """All tags of a page, in order, and the texts of scripts and styles."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.inline: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] in ("script", "style") and data.strip():
+            self.inline.append(data)
+
+    def policy(self) -> dict[str, list[str]]:
+        (content,) = (each["content"] for _, each in self.tags if each.get("http-equiv") == "Content-Security-Policy")
+        return {name: sources for name, *sources in map(str.split, content.split(";"))}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_has_a_policy_before_all_that_it_loads(name: str) -> None:
+    page = Tags(PAGES[name])
+    kinds = [tag if "http-equiv" not in given else "policy" for tag, given in page.tags]
+    assert kinds[:4] == ["html", "head", "meta", "policy"]
+    policy = page.policy()
+    assert policy["default-src"] == policy["object-src"] == policy["base-uri"] == policy["form-action"] == ["'none'"]
+    allowed = {"'self'", "'wasm-unsafe-eval'", CDN, TOKENIZERS_CDN}  # of these releases, no others
+    assert policy["script-src"][0] == "'self'"
+    assert set(policy["script-src"]) <= allowed
+    assert policy["style-src"] == ["'self'"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_has_scripts_or_styles_of_its_own(name: str) -> None:
+    page = Tags(PAGES[name])
+    assert not page.inline
+    for tag, given in page.tags:
+        assert not [each for each in given if each == "style" or each.startswith("on")], (tag, given)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_is_injected_does_not_run(name: str, page: Page, site: str, violations: list[str]) -> None:
+    page.route("**/pyodide.mjs", lambda route: route.abort())  # it is not needed here
+    page.goto(site if name == "index" else f"{site}wasm_examples/{name}/")
+    page.evaluate("""() => {
+      window.stopped = [];
+      document.addEventListener("securitypolicyviolation", (event) => stopped.push(event.effectiveDirective));
+      const script = document.createElement("script");
+      script.textContent = "window.ran = true";
+      const image = document.createElement("img");
+      image.setAttribute("onerror", "window.ran = true");
+      image.src = "data:image/png;base64,";
+      const foreign = document.createElement("script");
+      foreign.src = "https://cdn.jsdelivr.net/npm/other/index.js";
+      const base = document.createElement("base");
+      base.href = "https://example.org/";
+      document.body.append(script, image, foreign, base);
+    }""")
+    wait_until(page, "stopped.includes('base-uri') && stopped.includes('script-src-attr')")
+    wait_until(page, "stopped.filter((directive) => directive === 'script-src-elem').length >= 2")
+    assert page.evaluate("window.ran") is None
+    assert any(POLICY in text for text in violations)
+    violations.clear()
+
+
+def test_worker_has_the_policy_of_its_page(browser: Browser, site: str, violations: list[str]) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{site}wasm_examples/console/")
+    expect(page.get_by_test_id("status")).to_contain_text("Ready", timeout=START_MS)
+    page.get_by_test_id("prompt").fill("import js; js.fetch('http://192.0.2.1/'); js.eval('1')")
+    page.get_by_test_id("run").click()
+    expect(page.get_by_test_id("output")).to_contain_text("EvalError", timeout=START_MS)
+    wait_until(page, "true")  # lets the messages in
+    assert any("connect-src" in text for text in violations)
+    violations.clear()
+    context.close()

@@ -11,9 +11,10 @@ from playwright.sync_api import Route
 
 
 class Hub:
-    """Answers as the Hub does, for repositories that are files by their paths."""
+    """Answers as the Hub does, for repositories of `owner` that are files by their paths."""
 
-    def __init__(self, **repositories: dict[str, bytes]) -> None:
+    def __init__(self, owner: str = "who", **repositories: dict[str, bytes]) -> None:
+        self.owner = owner
         self.repositories = repositories
         self.served: dict[str, bytes] = {}  # in place of what the list says
         self.gated: set[str] = set()
@@ -26,7 +27,7 @@ class Hub:
 
     def reply(self, path: str) -> tuple[int, bytes]:
         is_list = path.startswith("/api/models/")
-        name, _, rest = path.removeprefix("/api/models").removeprefix("/who/").partition("/")
+        name, _, rest = path.removeprefix("/api/models").removeprefix(f"/{self.owner}/").partition("/")
         files = self.repositories.get(name)
         if files is None:
             return 401, b""

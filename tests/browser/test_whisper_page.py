@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 import struct
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from spoken.espeak import Espeak, Voice
 from spoken.evaluation import edits
 from tests.browser.conftest import START_MS, wait_until
 from tests.browser.dropping import drop
+from tests.browser.hub import Hub
 from tests.unit.test_whisper import CONFIG as TINY
 from tests.unit.test_whisper import ggml
 
@@ -153,6 +155,7 @@ def test_phrases_of_files_are_written_as_natively(shared: Listener, sounds: Path
         text = (shared.text.text_content() or "").strip()
         assert text == transcribe(native, sounds / f"{i}.wav").text.strip()
         wrong += words_wrong(text, phrase)
+        expect(shared.page.get_by_test_id("unsure")).to_be_hidden()
     assert wrong <= MOST_WRONG
     for name in ("× real time", "tokens/s", "ms a window", "wasm", "English"):
         expect(shared.stats).to_contain_text(name)
@@ -192,9 +195,6 @@ def ink(canvas: Locator) -> np.ndarray[Any, Any]:
     return np.array(canvas.evaluate(f"(c) => [...new Uint32Array({data}.buffer)]"))
 
 
-def test_times_of_words(shared: Listener, sounds: Path) -> None:
-    shared.page.get_by_test_id("timestamps").select_option("words")
-    shared.hear(sounds / "0.wav").is_done()
 def test_picture_ends_where_the_sound_does(shared: Listener, tmp_path: Path) -> None:
     """Noise up to its last instant, in windows that are mostly padding: the ink reaches the right edge, and varies there."""
     seconds = 1.5
@@ -224,6 +224,9 @@ def check_picture(shared: Listener, seconds: float | None) -> None:
         assert canvas.get_attribute("data-seconds") == f"{seconds:.2f}"
 
 
+def test_times_of_words(shared: Listener, sounds: Path) -> None:
+    shared.page.get_by_test_id("timestamps").select_option("words")
+    shared.hear(sounds / "0.wav").is_done()
     (words,) = (segment["words"] for segment in json.loads(shared.saved("json"))["segments"] if segment["text"])
     assert [word["word"].strip() for word in words] == (shared.text.text_content() or "").split()
     assert all(0 <= word["start"] <= word["end"] <= 3 for word in words)
@@ -247,6 +250,37 @@ def test_stop_keeps_what_was_read(shared: Listener, sounds: Path) -> None:
     shared.press("stop")
     expect(shared.status).to_have_text("Nothing is running.")
     shared.hear(sounds / "0.wav").is_done()
+
+
+UNKNOWN = "large size in stockings is hard to sell"
+
+
+def test_guesses_are_called_so_and_a_larger_model_is_one_click_away(
+    shared: Listener, sounds: Path, tmp_path: Path
+) -> None:
+    write_wav(tmp_path / "lemons.wav", say(UNKNOWN), RATE)
+    shared.hear(tmp_path / "lemons.wav").is_done()
+    unsure, another = shared.page.get_by_test_id("unsure"), shared.page.get_by_test_id("another")
+    expect(unsure).to_contain_text("unsure of what is underlined")
+    expect(shared.text.locator(".unsure").first).to_have_attribute("title", re.compile(r"log-probability is -0\.\d\d"))
+    expect(another).to_have_text("Load Whisper tiny, 151 MB, 99 languages")
+
+    folder = Path(spoken.FOLDER)
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".py" and path.is_file()}
+    hub = Hub(owner="openai", **{"whisper-tiny": files})
+    shared.page.context.route("https://huggingface.co/**", hub)
+    try:
+        another.click()
+        expect(shared.name).to_contain_text("openai/whisper-tiny: ", timeout=START_MS)
+        shared.is_done()
+        expect(shared.text).to_have_text(re.compile(r"\w"))  # of that sound, read again
+        expect(another).to_be_hidden()
+    finally:
+        shared.page.context.unroute("https://huggingface.co/**")
+        shared.page.get_by_test_id("model").select_option("")
+        expect(shared.name).to_contain_text("Built-in model: ")
+    shared.hear(sounds / "0.wav").is_done()
+    expect(unsure).to_be_hidden()
 
 
 def test_dropped_and_sample(shared: Listener, sounds: Path) -> None:
@@ -370,62 +404,6 @@ def test_parts_of_an_mp3_are_where_they_belong(page: Page, site: str, tmp_path: 
     assert (middle[::2] < 0.05).all()
 
 
-# -------------------------------------------------------------------------------------------------------------- models
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that knows nothing, in a file of whisper.cpp's."""
-    tl.manual_seed(0)
-    path = tmp_path_factory.mktemp("models") / "tiny.bin"
-    path.write_bytes(ggml(Whisper(TINY)))
-    return path
-
-
-def test_other_models_and_back(shared: Listener, tiny: Path, sounds: Path) -> None:
-    shared.choose(tiny)
-    expect(shared.name).to_contain_text("tiny.bin: ")
-    expect(shared.page.get_by_test_id("knows")).to_be_hidden()
-    folder = Path(spoken.FOLDER)
-    shared.choose(*(path for path in folder.iterdir() if path.suffix != ".py" and path.is_file()))
-    expect(shared.name).to_contain_text("Chosen files: ")
-    shared.hear(sounds / "0.wav").is_done()
-    expect(shared.segments).to_have_count(1)
-    shared.page.get_by_test_id("model").select_option("")
-    expect(shared.name).to_contain_text("Built-in model: ")
-    expect(shared.segments).to_have_count(0)  # they were another model's
-    expect(shared.page.get_by_test_id("knows")).to_contain_text("numbers to 999")
-    for name in ("tiny", "base", "small"):
-        expect(shared.page.get_by_test_id("model")).to_contain_text(f"Whisper {name}, ")
-
-
-NO_MODEL: dict[str, tuple[dict[str, bytes], str]] = {
-    "another": ({"config.json": b'{"model_type": "bert"}'}, "bert"),
-    "config": ({"config.json": b"{"}, "config.json"),
-    "truncated": ({"model.safetensors": b"\x40\0\0\0\0\0\0\0{"}, "model.safetensors"),
-    "page": ({"model.safetensors": b"<!doctype html>"}, "no safetensors file"),
-    "alone": ({"x.pt": b"<!doctype html>"}, "x.pt is a text"),
-    "pickle": ({"x.pt": b"Hello."}, "x.pt is not a PyTorch checkpoint"),
-}
-
-
-@pytest.mark.parametrize("case", NO_MODEL)
-def test_models_that_cannot_be_loaded(case: str, shared: Listener, tmp_path: Path) -> None:
-    changes, says = NO_MODEL[case]
-    if "x.pt" not in changes:
-        for path in Path(spoken.FOLDER).iterdir():
-            if path.is_file():
-                shutil.copy(path, tmp_path)
-    for name, content in changes.items():
-        (tmp_path / name).write_bytes(content)
-    shared.choose(*(path for path in tmp_path.iterdir() if path.suffix != ".py")).fails_with(says)
-    expect(shared.name).to_contain_text("million parameters")  # of the one that is there as before
-
-
-def test_a_checkpoint_cut_in_the_middle(shared: Listener, tiny: Path, tmp_path: Path) -> None:
-    whole = tiny.read_bytes()
-    (tmp_path / "cut.bin").write_bytes(whole[: len(whole) // 2])
-    shared.choose(tmp_path / "cut.bin").fails_with("cut.bin is truncated", "Fetch it again")
 GIGABYTE = 2**30
 # The largest piece of a file that the page takes at once, and a decoder that never ends.
 WATCH = """() => {
@@ -516,3 +494,59 @@ def test_files_that_are_too_large_are_refused_before_they_are_read(
     assert watched.page.evaluate("largest") < 2**23
 
 
+# -------------------------------------------------------------------------------------------------------------- models
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that knows nothing, in a file of whisper.cpp's."""
+    tl.manual_seed(0)
+    path = tmp_path_factory.mktemp("models") / "tiny.bin"
+    path.write_bytes(ggml(Whisper(TINY)))
+    return path
+
+
+def test_other_models_and_back(shared: Listener, tiny: Path, sounds: Path) -> None:
+    shared.choose(tiny)
+    expect(shared.name).to_contain_text("tiny.bin: ")
+    expect(shared.page.get_by_test_id("knows")).to_be_hidden()
+    folder = Path(spoken.FOLDER)
+    shared.choose(*(path for path in folder.iterdir() if path.suffix != ".py" and path.is_file()))
+    expect(shared.name).to_contain_text("Chosen files: ")
+    shared.hear(sounds / "0.wav").is_done()
+    expect(shared.segments).to_have_count(1)
+    shared.page.get_by_test_id("model").select_option("")
+    expect(shared.name).to_contain_text("Built-in model: ")
+    expect(shared.segments).to_have_count(0)  # they were another model's
+    expect(shared.page.get_by_test_id("knows")).to_contain_text("numbers to 999")
+    for name in ("tiny", "base", "small"):
+        expect(shared.page.get_by_test_id("model")).to_contain_text(f"Whisper {name}, ")
+
+
+NO_MODEL: dict[str, tuple[dict[str, bytes], str]] = {
+    "another": ({"config.json": b'{"model_type": "bert"}'}, "bert"),
+    "config": ({"config.json": b"{"}, "config.json"),
+    "truncated": ({"model.safetensors": b"\x40\0\0\0\0\0\0\0{"}, "model.safetensors"),
+    "page": ({"model.safetensors": b"<!doctype html>"}, "no safetensors file"),
+    "alone": ({"x.pt": b"<!doctype html>"}, "x.pt is a text"),
+    "pickle": ({"x.pt": b"Hello."}, "x.pt is not a PyTorch checkpoint"),
+}
+
+
+@pytest.mark.parametrize("case", NO_MODEL)
+def test_models_that_cannot_be_loaded(case: str, shared: Listener, tmp_path: Path) -> None:
+    changes, says = NO_MODEL[case]
+    if "x.pt" not in changes:
+        for path in Path(spoken.FOLDER).iterdir():
+            if path.is_file():
+                shutil.copy(path, tmp_path)
+    for name, content in changes.items():
+        (tmp_path / name).write_bytes(content)
+    shared.choose(*(path for path in tmp_path.iterdir() if path.suffix != ".py")).fails_with(says)
+    expect(shared.name).to_contain_text("million parameters")  # of the one that is there as before
+
+
+def test_a_checkpoint_cut_in_the_middle(shared: Listener, tiny: Path, tmp_path: Path) -> None:
+    whole = tiny.read_bytes()
+    (tmp_path / "cut.bin").write_bytes(whole[: len(whole) // 2])
+    shared.choose(tmp_path / "cut.bin").fails_with("cut.bin is truncated", "Fetch it again")

@@ -85,7 +85,5 @@ class InPyodide:
 
 
 @pytest.fixture
-def in_pyodide(
-    node: str, pyodide_dir: Path, browser_wheel: Path, tokenizers_dir: Path, tmp_path: Path
-) -> InPyodide:
+def in_pyodide(node: str, pyodide_dir: Path, browser_wheel: Path, tokenizers_dir: Path, tmp_path: Path) -> InPyodide:
     return InPyodide(node, pyodide_dir, [*wheels_of_pytest(), browser_wheel], tokenizers_dir, tmp_path)

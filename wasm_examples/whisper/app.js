@@ -47,6 +47,9 @@ const page = {
   transcript: element("transcript", HTMLElement),
   segments: element("segments", HTMLElement),
   copy: element("copy", HTMLButtonElement),
+  unsure: element("unsure", HTMLElement),
+  unsureText: element("unsure-text", HTMLElement),
+  another: element("another", HTMLButtonElement),
 };
 const problems = new ProblemBox(element("error", HTMLElement));
 const loading = new ProgressBar(element("progress", HTMLElement));
@@ -276,10 +279,10 @@ class Listener {
     document.body.classList.add("burning");
     page.transcript.setAttribute("aria-busy", "true");
     this.#clear();
+    let count = 0;
     const options = { language: page.language.value, task: page.task.value, timestamps: page.timestamps.value };
     const onEvent = (/** @type {any} */ event) => signal.aborted || this.#show(event);
     try {
-    let count = 0;
       await this.#give(sound, signal);
       say(`Listening to ${sound.name}`);
       const { language, duration_s } = await this.#ask("begin", options, onEvent, signal);
@@ -290,25 +293,56 @@ class Listener {
         const { segment, stats } = await this.#ask("advance", {}, onEvent, signal);
         this.#count(stats);
         if (!segment) return this.#transcript.text !== "";
-        if (segment.text.trim()) this.#transcript.add(segment);
-      }
-    } finally {
         count += 1;
-      this.#transcript.draft("");
-      hearing.hide();
-      page.transcript.removeAttribute("aria-busy");
+        if (segment.text.trim()) this.#transcript.add(segment);
+        if (segment.unsure && segment.text.trim()) this.#doubt();
+      }
     } catch (error) {
       this.#later("keep", { count });
       throw error;
+    } finally {
+      this.#transcript.draft("");
+      hearing.hide();
+      page.transcript.removeAttribute("aria-busy");
       document.body.classList.remove("burning");
     }
   }
 
+  /** Say that some of the text is a guess, and offer a model that knows more. */
+  #doubt() {
+    const knowsLittle = this.#current?.id === PACKAGED;
+    page.unsure.hidden = false;
+    page.unsureText.textContent = `The model is unsure of what is underlined: it may be wrong.${knowsLittle ? " The built-in model writes numbers and commands, whatever is said." : ""}`;
+    page.another.hidden = !knowsLittle;
+  }
+
+  /** Load the smallest model for all speech, and read the sound again with it. */
+  async hearBetter() {
+    this.loadWritten(smallest().value);
+    await this.transcribe();
+  }
+
   /** Forget the text: what comes is of another sound, or model. */
   #clear() {
+    page.unsure.hidden = true;
     this.#transcript.clear();
     this.#spectrogram.clear();
     this.#duration_s = 0;
+  }
+
+  /**
+   * A call that nobody waits for once it is stopped: where the page cannot interrupt Python, that goes on up to the end of
+   * the call, and what is asked next waits for it.
+   * @param {string} method @param {Record<string, unknown>} keywords @param {(event: any) => void} onEvent @param {AbortSignal} signal
+   */
+  #ask(method, keywords, onEvent, signal) {
+    signal.throwIfAborted();
+    return Promise.race([this.#runtime.call(method, keywords, { onEvent }), aborted(signal)]);
+  }
+
+  /** Have something done before what is asked next; where that fails, so does what is asked. @param {string} method @param {Record<string, unknown>} [keywords] */
+  #later(method, keywords) {
+    this.#runtime.call(method, keywords).catch(() => {});
   }
 
   /** Hand the samples of a file to Python, part by part. @param {File} sound @param {AbortSignal} signal */
@@ -335,21 +369,6 @@ class Listener {
     if (event.stage === "look") return hearing.tell("Looking over the sound", event.share);
     const window_s = this.#current?.window_s ?? 0;
     const start_s = event.position_s;
-  /**
-   * A call that nobody waits for once it is stopped: where the page cannot interrupt Python, that goes on up to the end of
-   * the call, and what is asked next waits for it.
-   * @param {string} method @param {Record<string, unknown>} keywords @param {(event: any) => void} onEvent @param {AbortSignal} signal
-   */
-  #ask(method, keywords, onEvent, signal) {
-    signal.throwIfAborted();
-    return Promise.race([this.#runtime.call(method, keywords, { onEvent }), aborted(signal)]);
-  }
-
-  /** Have something done before what is asked next; where that fails, so does what is asked. @param {string} method @param {Record<string, unknown>} [keywords] */
-  #later(method, keywords) {
-    this.#runtime.call(method, keywords).catch(() => {});
-  }
-
     const end_s = Math.min(this.#duration_s, start_s + window_s) || start_s + window_s;
     if (event.pixels) this.#spectrogram.show({ start_s, ...event });
     if (event.stage === "decode") this.#transcript.draft(event.text);
@@ -413,6 +432,11 @@ class Listener {
     this.#transcribing.controller.abort();
     this.#runtime.interrupt(); // where the page cannot, it stops after the segment
   }
+}
+
+/** Of the models for all speech, the first in the list. */
+function smallest() {
+  return /** @type {HTMLOptionElement} */ (page.model.querySelector("optgroup option"));
 }
 
 /** @param {string} id  of an entry of the list, or a model that is not in it */
@@ -496,6 +520,8 @@ function listen(listener) {
   page.record.onclick = () => listener.record();
   page.stop.onclick = () => listener.stop();
   page.copy.onclick = () => listener.copy();
+  page.another.textContent = `Load ${smallest().text}`;
+  page.another.onclick = () => listener.hearBetter();
   for (const button of document.querySelectorAll("button[data-kind]")) {
     const { kind = "" } = /** @type {HTMLElement} */ (button).dataset;
     button.addEventListener("click", () => listener.save(kind));

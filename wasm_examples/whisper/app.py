@@ -38,6 +38,7 @@ SINGLE = WEIGHTS[1:]  # which may hold a whole model
 MAX_TEXT_BYTES = 64 << 20
 HEADER_AT = 8  # in a safetensors file, after the header's length
 SCALE = np.float32(1 / 32768)
+UNLIKELY = -1.0  # the mean log-probability below which OpenAI takes a text for wrong
 DIRECTORY = "the files of a model lie on its page of the Hub, under Files and versions"
 
 Emit = Callable[[dict[str, Any]], None]
@@ -56,6 +57,7 @@ class Demo:
         self._samples: list[npt.NDArray[np.int16]] = []
         self._run: Transcription | None = None
         self._segments: Iterator[Segment] = iter(())
+        self._threshold = UNLIKELY
 
     # ---------------------------------------------------------------------------------------------------------- models
 
@@ -126,6 +128,8 @@ class Demo:
         if self._model is None or self._progress is None:
             raise NothingLoaded("there is no model yet", mend="choose one first")
         self._end()
+        own = self._model.folder == spoken.FOLDER
+        self._threshold = spoken.LOGPROB_THRESHOLD if own else UNLIKELY
         total = sum(map(len, self._samples))
         if not total:
             raise AudioError("there is no sound yet", mend="record some, choose a file or take a sample")
@@ -138,7 +142,7 @@ class Demo:
                 task=task,
                 without_timestamps=timestamps == "none",
                 word_timestamps=timestamps == "words",
-                condition_on_previous_text=self._model.folder != spoken.FOLDER,  # its phrases are alone
+                condition_on_previous_text=not own,  # its phrases are alone
             )
         self._segments = iter(self._run)
         self._seconds = time.perf_counter() - started
@@ -152,7 +156,7 @@ class Demo:
             segment = next(self._segments, None)
         self._seconds += time.perf_counter() - started
         stats = {"position_s": run.position_s, "duration_s": run.duration_s, "seconds": self._seconds}
-        return {"segment": segment and _plain(segment), "stats": stats | progress.counted}
+        return {"segment": segment and self._plain(segment), "stats": stats | progress.counted}
 
     def keep(self, *, count: int) -> None:
         """End the transcription, and forget all segments but the first `count`: the page has stopped, and shows those."""
@@ -161,7 +165,7 @@ class Demo:
             del self._run.segments[count:]
 
     def spectrogram(self, *, start_s: float) -> dict[str, Any]:
-        """What the model hears from there on, as pixels."""
+        """What the model hears from there on, as pixels, up to the end of the sound."""
         run, _ = self._running()
         start = max(0, min(round(FRAMES_PER_SECOND * start_s), run.mel.frames - 1))
         frames = max(1, min(2 * run.model.config.max_source_positions, run.mel.frames - start))
@@ -175,19 +179,6 @@ class Demo:
         """Tells how much has been heard, too."""
         return lambda message: emit(message | {"position_s": self._run.position_s if self._run else 0.0})
 
-    def _running(self) -> tuple[Transcription, Progress]:
-        if self._run is None or self._progress is None:
-            raise NothingLoaded("there is no text yet", mend="press Transcribe first")
-        return self._run, self._progress
-    def _frames_left(self) -> int:
-        """How many frames the sound has from what is being heard on; what the model hears behind them is padding."""
-        heard = round(FRAMES_PER_SECOND * self._run.position_s) if self._run else 0
-        return max(1, sum(map(len, self._samples)) // HOP - heard)
-
-    def _running(self) -> tuple[Transcription, Progress]:
-        if self._run is None or self._progress is None:
-            raise NothingLoaded("there is no text yet", mend="press Transcribe first")
-        return self._run, self._progress
     def _frames_left(self) -> int:
         """How many frames the sound has from what is being heard on; what the model hears behind them is padding."""
         heard = round(FRAMES_PER_SECOND * self._run.position_s) if self._run else 0
@@ -200,6 +191,10 @@ class Demo:
         unsure = logprob < self._threshold
         return {"id": segment.id, "text": segment.text, "words": words, "logprob": logprob, "unsure": unsure} | times
 
+    def _running(self) -> tuple[Transcription, Progress]:
+        if self._run is None or self._progress is None:
+            raise NothingLoaded("there is no text yet", mend="press Transcribe first")
+        return self._run, self._progress
 
     def _end(self) -> None:
         self._run, self._segments = None, iter(())
@@ -246,11 +241,6 @@ def _tokenizer(config: WhisperConfig) -> WhisperTokenizer:
             mend="choose one together with the model",
         )
     return WhisperTokenizer.from_pretrained(Path(), config.vocab_size)
-
-
-def _plain(segment: Segment) -> dict[str, Any]:
-    words = [[word.word, word.start, word.end] for word in segment.words or ()]
-    return {"id": segment.id, "start": segment.start, "end": segment.end, "text": segment.text, "words": words}
 
 
 @contextlib.contextmanager

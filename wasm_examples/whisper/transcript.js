@@ -2,7 +2,7 @@
 
 import { clock } from "./spectrogram.js";
 
-/** @typedef {{ id: number, start: number, end: number, text: string, words: [string, number, number][] }} Segment */
+/** @typedef {{ id: number, start: number, end: number, text: string, words: [string, number, number][], logprob: number, unsure: boolean }} Segment  `logprob` is the mean of its tokens */
 
 export class Transcript {
   #text;
@@ -62,6 +62,10 @@ export class Transcript {
     /** @type {HTMLButtonElement} */ (button).type = "button";
     button.dataset.testid = "segment";
     time.textContent = `${seconds(segment.start)} – ${seconds(segment.end)}`;
+    for (const place of [span, text]) {
+      place.classList.toggle("unsure", segment.unsure);
+      if (segment.unsure) place.title = `Unsure: the mean log-probability is ${segment.logprob.toFixed(2)}`;
+    }
     text.append(...(segment.words.length ? segment.words.map(timed) : [segment.text.trim()]));
     button.append(time, text);
     button.onclick = () => this.#play(segment);

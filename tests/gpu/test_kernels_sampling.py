@@ -52,6 +52,7 @@ def test_tokens_are_those_of_sorted_weights(card: Card, limits: dict[str, Any]) 
         x = rounded(rng.standard_normal((5, width)) * 3, float32)
         x[1] = np.round(x[1])  # many are equal
         x[2, : width // 2] = -np.inf
+        x[3] = 0.5  # all are the likeliest
         tokens = card.get(card.run("sampled_tokens", card.put(x), uniforms, *sampler.limits)).tolist()
         for row, uniform in enumerate(uniforms):
             order, weights = weights_of(x[row], sampler)

@@ -4,6 +4,10 @@ A `Reader` is a small valid file and a function that reads it. `check` reads cop
 places: bits turned over, bytes put in, taken out or moved, lengths set to what they are not; and, where a file is JSON
 or an archive or holds either, values in it replaced by others. Case `n` of a reader is the same on every machine and in
 every run, so a number is all that is needed to see a failure again.
+
+A reader that refused every file would pass that. So it also reads the valid file in other forms, which mean the same:
+JSON with other spaces and keys in another order, an archive with another compression. These must be read, and give what
+the valid file gives.
 """
 
 from __future__ import annotations
@@ -20,9 +24,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
 
+import numpy as np
+
+import tallow as tl
+from tallow.data import Dataset
 from tallow.errors import TallowError
 
 CASES = 5  # of each reader, in a run that is not asked for more
+FORM_EVERY = 3  # the share of other forms: one follows every third damaged file
 FREE_BYTES = 2**22  # that reading may take, whatever the size of the file
 EXPANSION = 100  # and the bytes for each of the file's
 SECONDS = 20.0  # that a case may take; told apart only in a long run, where a slow machine is no failure
@@ -166,6 +175,70 @@ def zip_changed(rng: Random, raw: bytes) -> bytes:
     return out.getvalue()
 
 
+# --------------------------------------------------------------------------------------------------------- other forms
+
+
+def json_in_another_form(rng: Random, raw: bytes) -> bytes:
+    """The same values with other spaces, other escapes, and keys in another order."""
+    text = json.dumps(_shuffled(rng, json.loads(raw)), indent=rng.choice((None, 1, "\t")), ensure_ascii=rng.random() < 0.5)
+    return "".join((rng.choice(("", "\n", " ")), text, rng.choice(("", "\n", "\r\n  ")))).encode()
+
+
+def _shuffled(rng: Random, tree: Any) -> Any:
+    if isinstance(tree, dict):
+        keys = list(tree)
+        rng.shuffle(keys)
+        return {key: _shuffled(rng, tree[key]) for key in keys}
+    return [_shuffled(rng, item) for item in tree] if isinstance(tree, list) else tree
+
+
+def safetensors_in_another_form(rng: Random, raw: bytes) -> bytes:
+    """The same tensors behind a header whose names come in another order, with more spaces behind them."""
+    length = int.from_bytes(raw[:8], "little")
+    header = _shuffled(rng, json.loads(raw[8 : 8 + length]))
+    metadata = header.get("__metadata__", {})
+    for name, text in metadata.items():
+        if text[:1] == "{":
+            metadata[name] = json_in_another_form(rng, text.encode()).decode()
+    text = json.dumps(header, indent=rng.choice((None, 2))).encode()
+    text += b" " * (-len(text) % 8 + rng.choice((0, 8, 64)))
+    return len(text).to_bytes(8, "little") + text + raw[8 + length :]
+
+
+def zip_in_another_form(rng: Random, raw: bytes) -> bytes:
+    """The same entries of another date, compressed or not, each in another form of its own."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive, zipfile.ZipFile(out, "w") as other:
+        for info in archive.infolist():
+            content = archive.read(info)
+            another = {"json": json_in_another_form, "safetensors": safetensors_in_another_form}
+            if form := another.get(info.filename.rpartition(".")[2]):
+                content = form(rng, content)
+            dated = zipfile.ZipInfo(info.filename, (rng.randint(1990, 2030), 1, 1, 0, 0, 0))
+            other.writestr(dated, content, rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
+    return out.getvalue()
+
+
+FORMS: dict[Change, Change] = {
+    json_changed: json_in_another_form,
+    safetensors_changed: safetensors_in_another_form,
+    zip_changed: zip_in_another_form,
+}
+
+
+def plain(value: Any) -> Any:
+    """What was read, as something that can be compared: tensors and datasets by their elements."""
+    if isinstance(value, tl.Tensor):
+        return value.dtype.name, tuple(value.shape), value.detach().float().tolist()
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(value[key]) for key in sorted(value, key=str)}
+    if isinstance(value, list | tuple | Dataset):
+        return [plain(value[i]) for i in range(len(value))]  # type: ignore[arg-type]
+    return value if isinstance(value, str | bytes | int | float | None) else type(value).__name__
+
+
 # -------------------------------------------------------------------------------------------------------------- readers
 
 
@@ -175,8 +248,10 @@ class Reader:
 
     Attributes:
         valid: a small file, or what makes one.
-        read: reads one, and touches what came of it. It is given a folder of its own, for files that lie beside others.
+        read: reads one, touches what came of it, and returns that. It is given a folder of its own, for files that lie
+            beside others.
         change: how files are changed.
+        form: puts the valid file into another form that means the same; by default as FORMS has it for `change`.
         errors: what it may raise.
         extra_bytes: that reading takes, whatever the file: a library, a cache.
         needs: the package that reading takes, where it is an optional one.
@@ -185,6 +260,7 @@ class Reader:
     valid: bytes | Callable[[], bytes]
     read: Callable[[bytes, Path], object]
     change: Change = bytes_changed
+    form: Change | None = None
     errors: tuple[type[Exception], ...] = (TallowError,)
     extra_bytes: int = 0
     needs: str | None = None
@@ -202,12 +278,17 @@ def case_of(name: str, change: Change, valid: bytes, number: int) -> bytes:
 def check(name: str, reader: Reader, place: Path, seconds: float | None) -> None:
     """Read the cases of a reader: the first CASES, or as many as there is time for.
 
-    Fails for an error that is none of its own, for memory beyond what its file may take, and, in a long run, for time.
+    Fails for another form of the valid file that is refused or read otherwise, for an error that is none of its own, for memory beyond what its file may take, and, in a long run, for time.
     """
     valid = reader.valid if isinstance(reader.valid, bytes) else reader.valid()
-    reader.read(valid, place)
+    expected = repr(plain(reader.read(valid, place)))
+    form = reader.form or FORMS.get(reader.change)
     started, number = time.monotonic(), 0
     while number < CASES if seconds is None else time.monotonic() - started < seconds:
+        if form is not None and number % FORM_EVERY == 0:
+            raw = form(Random(f"{name} {number} in another form"), valid)
+            found = repr(plain(reader.read(raw, place)))
+            assert found == expected, f"{name}, form {number}: {found:.300} instead of {expected:.300}; {raw[:200]!r}"
         raw = case_of(name, reader.change, valid, number)
         begun = time.monotonic()
         peak = _read(reader, raw, place, f"{name}, case {number}")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
-from support.fuzz import Reader, json_changed, safetensors_changed, zip_changed
+from support.fuzz import Reader, json_changed, plain, safetensors_changed, zip_changed
 from support.pytorch_files import LEGACY, ZIP
 from support.schedulers import SCHEDULERS
 from support.small_models import ENTRIES
@@ -103,17 +103,20 @@ def _deflated(raw: bytes) -> bytes:
     return _saved(save)
 
 
-def _touch(value: Any) -> None:
+def _touch(value: Any) -> Any:
     for tensor in value.values() if isinstance(value, dict) else [value]:
         if isinstance(tensor, tl.Tensor):
             repr(tensor)
+    return value
 
 
-def _all_of(source: Any) -> None:
+def _all_of(source: Any) -> dict[str, float]:
     file = gguf.load(source)
+    sums = {}
     for name in file:
         with suppress(TallowError):
-            file[name].array.sum()
+            sums[name] = float(file[name].array.sum())
+    return sums
 
 
 def _gguf_string(text: str) -> bytes:
@@ -172,14 +175,13 @@ def _gguf_llama() -> bytes:
     return gguf_file(metadata, tensors)
 
 
-def _generates(lm: Any) -> None:
-    list(generate(lm, [1, 3], max_tokens=2))
+def _generates(lm: Any) -> list[int]:
+    return list(generate(lm, [1, 3], max_tokens=2))
 
 
-def _read_gguf_model(raw: bytes, place: Path) -> None:
+def _read_gguf_model(raw: bytes, place: Path) -> list[Any]:
     lm = gguf_llama.load(raw)
-    _generates(lm)
-    tokenizer_entries(gguf.load(raw).metadata, "file")
+    return [_generates(lm), tokenizer_entries(gguf.load(raw).metadata, "file")]
 
 
 def _llama2c_file() -> bytes:
@@ -187,9 +189,8 @@ def _llama2c_file() -> bytes:
     return sizes.tobytes() + np.full(5 * 4 + 4 + 16 + 8 + 8 + 16 + 4 + 48 + 4 + 6, 0.1, np.float32).tobytes()
 
 
-def _stored(folder: Path) -> None:
-    for tensor in stored_folder(folder).values():
-        tensor.read()
+def _stored(folder: Path) -> dict[str, Any]:
+    return {name: tensor.read() for name, tensor in stored_folder(folder).items()}
 
 
 INDEX = {"weight_map": dict.fromkeys(STATE, "model-1.safetensors"), "metadata": {"total_size": 26}}
@@ -236,17 +237,16 @@ def _weights(name: str) -> bytes:
     return b"".join(map(bytes, safetensors.encode(model.state_dict())))
 
 
-def _load_and_run(folder: Path) -> None:
+def _load_and_run(folder: Path) -> list[int] | list[Any]:
     model = AutoModel.from_pretrained(folder)
     if isinstance(model, CausalLM):
-        _generates(model)
-    elif not isinstance(model, Whisper):
-        model(tl.tensor([[1, 2, 3]]))
+        return _generates(model)
+    return [] if isinstance(model, Whisper) else list(model(tl.tensor([[1, 2, 3]])))
 
 
 def _of_config(name: str) -> Reader:
-    def read(raw: bytes, place: Path) -> None:
-        _folder("config.json", _load_and_run, model__safetensors=_weights(name))(raw, place)
+    def read(raw: bytes, place: Path) -> object:
+        return _folder("config.json", _load_and_run, model__safetensors=_weights(name))(raw, place)
 
     return Reader(_json(ENTRIES[name]), read, json_changed)
 
@@ -256,8 +256,9 @@ def _of_weights(name: str) -> Reader:
     return Reader(partial(_weights, name), read, safetensors_changed)
 
 
-def _sampling(folder: Path) -> None:
-    Sampler(**GenerationConfig.from_folder(folder).sampling)
+def _sampling(folder: Path) -> list[Any]:
+    sampling = GenerationConfig.from_folder(folder).sampling
+    return [sampling, list(Sampler(**sampling).limits)]
 
 
 GENERATION = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.9, "eos_token_id": [1, 2], "min_p": 0.1}
@@ -269,10 +270,9 @@ DENSE = {"in_features": 3, "out_features": 2, "bias": True, "activation_function
 DENSE_WEIGHTS = b"".join(map(bytes, safetensors.encode({"linear.weight": tl.ones(2, 3), "linear.bias": tl.ones(2)})))
 
 
-def _modules(folder: Path) -> None:
-    files_of((folder / "modules.json").read_bytes())
-    list(modules_of(folder))
-    encoder_files(folder)
+def _modules(folder: Path) -> list[str]:
+    found = files_of((folder / "modules.json").read_bytes()), list(modules_of(folder)), encoder_files(folder)
+    return [str(each).replace(str(folder), "") for each in found]
 
 
 @cache
@@ -327,13 +327,13 @@ class Letters:
         return len(token) or None
 
 
-def _tokenizer_config(raw: bytes, place: Path) -> None:
+def _tokenizer_config(raw: bytes, place: Path) -> list[Any]:
     (place / "tokenizer_config.json").write_bytes(raw)
     from tallow.text.tokenizer import _read_object
 
     tokenizer = Tokenizer(Letters(), _read_object(place / "tokenizer_config.json"))
-    tokenizer.encode_batch(["text", ("a", "b")])
-    tokenizer.render_chat([{"role": "user", "content": "hello"}])
+    batch = tokenizer.encode_batch(["text", ("a", "b")])
+    return [str(batch), tokenizer.render_chat([{"role": "user", "content": "hello"}])]
 
 
 CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content|trim }}{{ eos_token }}{% endfor %}"
@@ -411,28 +411,26 @@ WORDPIECE = TOKENIZER | {
 }
 
 
-def _encodes(folder: Path) -> None:
+def _encodes(folder: Path) -> list[Any]:
     tokenizer = Tokenizer.from_pretrained(folder)
-    tokenizer.encode("hello hé 1 [UNK]")
-    tokenizer.encode("hello", "pair")
-    tokenizer.decode([0, 1, 2, 258, 10**6])
+    encoded = str(tokenizer.encode("hello hé 1 [UNK]")), str(tokenizer.encode("hello", "pair"))
+    return [*encoded, tokenizer.decode([0, 1, 2, 258, 10**6])]
 
 
-def _learnt(folder: Path) -> None:
+def _learnt(folder: Path) -> object:
     from tallow.training import vocabulary
 
-    vocabulary.read(folder)
+    return vocabulary.read(folder)
 
 
-def _whisper_tokenizer(path: Path) -> None:
-    WhisperTokenizer.load(path, len(WORDS) + 1509 + 2).encode("hello")
+def _whisper_tokenizer(path: Path) -> list[int]:
+    return WhisperTokenizer.load(path, len(WORDS) + 1509 + 2).encode("hello")
 
 
-def _pieces(raw: bytes) -> None:
+def _pieces(raw: bytes) -> list[Any]:
     tokenizer = Llama2cTokenizer.load(raw)
     ids = tokenizer.encode("ab<0x41>")
-    for token in ids:
-        tokenizer.decode(None, token)
+    return [ids, [tokenizer.decode(None, token) for token in ids]]
 
 
 SCORED = [(b"<unk>", 0), (b"<s>", 0), (b"</s>", 0), *((f"<0x{i:02X}>".encode(), 0) for i in range(256)), (b"ab", -1)]
@@ -505,21 +503,13 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 
 def snapshot(run: Run) -> str:
     """All that a checkpoint may change."""
-    return repr(_plain({name: part.state_dict() for name, part in run.parts().items()}))
+    return repr(plain({name: part.state_dict() for name, part in run.parts().items()}))
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, tl.Tensor):
-        return (value.dtype.name, tuple(value.shape), value.detach().float().tolist())
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _resume(optimizer: Callable[[Any], Any], scheduler: Callable[[Any], Any]) -> Callable[[bytes, Path], None]:
+def _resume(optimizer: Callable[[Any], Any], scheduler: Callable[[Any], Any]) -> Callable[[bytes, Path], str]:
     """Loads a checkpoint and goes on: one that is refused changes nothing, with one that is taken a step goes well."""
 
-    def read(raw: bytes, place: Path) -> None:
+    def read(raw: bytes, place: Path) -> str:
         run = Run(optimizer, scheduler)
         before = snapshot(run)
         try:
@@ -533,6 +523,7 @@ def _resume(optimizer: Callable[[Any], Any], scheduler: Callable[[Any], Any]) ->
             except TallowError as error:
                 if "Tried to step" not in str(error):  # a schedule that is at its end
                     raise AssertionError(f"the checkpoint is taken, and the next step fails: {error}") from error
+        return snapshot(run)
 
     return read
 
@@ -576,8 +567,8 @@ CIFAR_BATCH = b"".join(bytes([i]) + bytes(3072) for i in (3, 9))
 CSV = b'a,b,"c ""d"""\n1,2.5,x\n-3,1e-3,"y,\nz"\n'
 
 
-def _csv(path: Path) -> None:
-    CSVDataset(path, columns=["a", "b"], target=2, target_dtype=str)
+def _csv(path: Path) -> CSVDataset:
+    return CSVDataset(path, columns=["a", "b"], target=2, target_dtype=str)
 
 
 DATA: dict[str, Reader] = {
@@ -612,7 +603,11 @@ def _keras_file() -> bytes:
 
 KERAS: dict[str, Reader] = {
     "keras": Reader(
-        _keras_file, _file("model.keras", keras.models.load_model), zip_changed, extra_bytes=16 * MIB, needs="h5py"
+        _keras_file,
+        _file("model.keras", lambda path: keras.models.load_model(path).get_weights()),
+        zip_changed,
+        extra_bytes=16 * MIB,
+        needs="h5py",
     ),
 }
 

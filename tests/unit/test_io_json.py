@@ -38,6 +38,14 @@ def test_lists_are_read_too(value: list[Any]) -> None:
     assert parse_list(json.dumps(value).encode(), "text", depth_of(value)) == value
 
 
+@pytest.mark.parametrize("before", [" ", "\n", "\r\n\t  "])
+def test_spaces_around_a_value_are_no_part_of_it(before: str) -> None:
+    assert parse_object(f'{before}{{"a": [1]}}\n'.encode(), "text", 2) == {"a": [1]}
+    assert parse_list(f"{before}[1] ".encode(), "text", 1) == [1]
+    with pytest.raises(CheckpointError, match=r"is not a JSON object: it starts with b'\['"):
+        parse_object(f"{before}[1]".encode(), "text", 2)
+
+
 @pytest.mark.parametrize("unit", [b'\\"', b"\\\\", b'\\"[', b"a", b'"', b'":"', b'"",', b"[", b"\\", b'"\\'])
 def test_a_string_that_does_not_end_is_refused_in_one_pass(unit: bytes) -> None:
     """Trying each quote for the beginning of a string took hours for as much."""

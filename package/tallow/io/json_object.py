@@ -11,6 +11,7 @@ import numpy as np
 
 from tallow.errors import CheckpointError
 
+_SPACES = b" \t\r\n"  # what may stand before a value, RFC 8259 section 2
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character beyond U+FFFF
 
 
@@ -32,6 +33,7 @@ def parse_list(text: bytes, name: str, max_depth: int) -> list[Any]:
 
 
 def _parse(text: bytes, name: str, max_depth: int, opening: bytes, kind: str) -> Any:
+    text = text.lstrip(_SPACES)
     if text[:1] != opening:
         raise CheckpointError(
             f"{name} is not a JSON {kind}: it starts with {text[:1]!r}", mend="it may be another file"

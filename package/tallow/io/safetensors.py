@@ -167,7 +167,10 @@ def _parse(data: Bytes, name: str) -> tuple[dict[str, TensorInfo], dict[str, str
         raise CheckpointError(
             f"{name}: truncated: the header ends at byte {8 + length}, the file at {len(data)}", mend="fetch it again"
         )
-    entries = parse_object(data[8 : 8 + length].tobytes(), f"{name}: the header", MAX_DEPTH)
+    header = data[8 : 8 + length].tobytes()
+    if header[:1].isspace():  # other JSON may begin with spaces; of a header the format says that it does not
+        raise CheckpointError(f"{name}: the header is not a JSON object: it starts with {header[:1]!r}", mend="fetch it again")
+    entries = parse_object(header, f"{name}: the header", MAX_DEPTH)
     metadata = _metadata(entries.pop("__metadata__", None), name)
     infos = {key: _info(key, value, name) for key, value in entries.items()}
     infos = dict(sorted(infos.items(), key=lambda item: (item[1].begin, item[1].end)))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,8 @@ VOCABULARY: dict[str, Any] = {
 
 
 @cache
-def _gguf_llama() -> bytes:
+def _parts_of_gguf_llama() -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    """Metadata and tensors."""
     sizes = {"block_count": 1, "embedding_length": 8, "feed_forward_length": 12, "context_length": 16}
     sizes |= {"attention.head_count": 2, "attention.head_count_kv": 1}
     metadata = {"general.architecture": "llama"} | {f"llama.{key}": value for key, value in sizes.items()}
@@ -171,8 +173,20 @@ def _gguf_llama() -> bytes:
     shapes |= {"ffn_gate": (12, 8), "ffn_up": (12, 8), "ffn_down": (8, 12), "attn_norm": (8,)}
     named = {f"blk.0.{name}.weight": shape for name, shape in shapes.items()}
     named |= {"token_embd.weight": (len(PIECES), 8), "output_norm.weight": (8,)}
-    tensors = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in named.items()}
-    return gguf_file(metadata, tensors)
+    return metadata, {name: rng.standard_normal(shape).astype(np.float32) for name, shape in named.items()}
+
+
+def _gguf_llama() -> bytes:
+    return gguf_file(*_parts_of_gguf_llama())
+
+
+def _shuffled(rng: Random, entries: dict[str, Any]) -> dict[str, Any]:
+    return {name: entries[name] for name in rng.sample(list(entries), len(entries))}
+
+
+def _gguf_llama_in_another_order(rng: Random, raw: bytes) -> bytes:
+    metadata, tensors = _parts_of_gguf_llama()
+    return gguf_file(_shuffled(rng, metadata), _shuffled(rng, tensors))
 
 
 def _generates(lm: Any) -> list[int]:
@@ -207,9 +221,9 @@ TENSORS: dict[str, Reader] = {
         _folder("model.safetensors.index.json", load_folder, **{"model-1__safetensors": SAFETENSORS}),
         json_changed,
     ),
-    "gguf": Reader(_gguf_llama(), _bytes(_all_of)),
-    "gguf, the model": Reader(_gguf_llama(), _read_gguf_model),
-    "gguf, what is in it": Reader(_gguf_llama(), _file("model.gguf", contents)),
+    "gguf": Reader(_gguf_llama(), _bytes(_all_of), form=_gguf_llama_in_another_order),
+    "gguf, the model": Reader(_gguf_llama(), _read_gguf_model, form=_gguf_llama_in_another_order),
+    "gguf, what is in it": Reader(_gguf_llama(), _file("model.gguf", contents), form=_gguf_llama_in_another_order),
     "llama2c": Reader(_llama2c_file(), _bytes(lambda raw: llama2c.load(raw))),
     "llama2c, the model": Reader(_llama2c_file(), _bytes(lambda raw: _generates(Llama.from_llama2c(raw)))),
     "npz": Reader(NPZ, _bytes(lambda raw: _touch(npz.load(raw))), zip_changed),
@@ -444,7 +458,11 @@ TEXT: dict[str, Reader] = {
         _file("tokenizer.json", _whisper_tokenizer),
         json_changed,
     ),
-    "whisper's tiktoken": Reader(TIKTOKEN, _file("gpt2.tiktoken", _whisper_tokenizer)),
+    "whisper's tiktoken": Reader(
+        TIKTOKEN,
+        _file("gpt2.tiktoken", _whisper_tokenizer),
+        form=lambda rng, raw: b"".join(rng.sample(raw.splitlines(True), raw.count(b"\n"))),
+    ),
 }
 # What the package `tokenizers` reads.
 NATIVE_TEXT: dict[str, Reader] = {
@@ -455,7 +473,11 @@ NATIVE_TEXT: dict[str, Reader] = {
         for entries in (TOKENIZER, UNIGRAM, WORDPIECE)
     },
     "tokenizer.json of training": Reader(_json(TOKENIZER), _folder("tokenizer.json", _learnt), json_changed),
-    "gguf, the tokenizer": Reader(gguf_file(VOCABULARY, {}), _bytes(lambda raw: Tokenizer.from_gguf(raw).encode("ab"))),
+    "gguf, the tokenizer": Reader(
+        gguf_file(VOCABULARY, {}),
+        _bytes(lambda raw: str(Tokenizer.from_gguf(raw).encode("ab"))),
+        form=lambda rng, raw: gguf_file(_shuffled(rng, VOCABULARY), {}),
+    ),
 }
 
 # ------------------------------------------------------------------------------------------------------------ training
@@ -548,6 +570,12 @@ def _idx(array: np.ndarray[Any, Any]) -> bytes:
     return struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes()
 
 
+def _with_another_chunk(rng: Random, raw: bytes) -> bytes:
+    """A WAV file with a chunk that no reader knows before the others."""
+    chunks = b"junk" + struct.pack("<I", 6) + rng.randbytes(6) + raw[12:]
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
 def _wav(bits: int, kind: int) -> bytes:
     data = bytes(range(96))
     head = struct.pack("<HHIIHH", kind, 2, 16000, 16000 * bits // 4, bits // 4, bits)
@@ -567,26 +595,30 @@ CIFAR_BATCH = b"".join(bytes([i]) + bytes(3072) for i in (3, 9))
 CSV = b'a,b,"c ""d"""\n1,2.5,x\n-3,1e-3,"y,\nz"\n'
 
 
+CSV_FORMS = (CSV[:-1], b'"a","b","c ""d"""\r\n"1","2.5","x"\r\n-3,1e-3,"y,\nz"\r\n')
+
+
 def _csv(path: Path) -> CSVDataset:
     return CSVDataset(path, columns=["a", "b"], target=2, target_dtype=str)
 
 
 DATA: dict[str, Reader] = {
-    "wav of integers": Reader(_wav(16, 1), _bytes(lambda raw: Sound(raw).read())),
-    "wav of floats": Reader(_wav(32, 3), _bytes(lambda raw: Sound(raw).read())),
-    "wav of 24 bits": Reader(_wav(24, 1), _bytes(lambda raw: Sound(raw).read())),
+    "wav of integers": Reader(_wav(16, 1), _bytes(lambda raw: Sound(raw).read()), form=_with_another_chunk),
+    "wav of floats": Reader(_wav(32, 3), _bytes(lambda raw: Sound(raw).read()), form=_with_another_chunk),
+    "wav of 24 bits": Reader(_wav(24, 1), _bytes(lambda raw: Sound(raw).read()), form=_with_another_chunk),
     "mnist, images": Reader(IMAGES, _folder("train-images-idx3-ubyte", MNIST, **FOLDER)),
     "mnist, labels": Reader(LABELS, _folder("train-labels-idx1-ubyte", MNIST, **FOLDER)),
     "mnist, compressed": Reader(
         gzip.compress(IMAGES, mtime=0),
         _folder("train-images-idx3-ubyte.gz", MNIST, **{"train-labels-idx1-ubyte": LABELS}),
+        form=lambda rng, raw: gzip.compress(IMAGES, rng.randint(0, 9), mtime=rng.getrandbits(31)),
     ),
     "cifar, binary": Reader(CIFAR_BATCH, _folder("test_batch.bin", partial(CIFAR10, train=False))),
     "stories": Reader(
         "Once.\n<|endoftext|>\nTwo é.\n<|endoftext|>".encode(),
         _file("stories.txt", lambda path: list(read_stories(path))),
     ),
-    "csv": Reader(CSV, _file("table.csv", _csv)),
+    "csv": Reader(CSV, _file("table.csv", _csv), form=lambda rng, raw: rng.choice(CSV_FORMS)),
     "npz of data": Reader(
         _saved(partial(npz.save, {"x": tl.ones(3, 2), "y": tl.arange(3)})), _file("data.npz", NPZDataset), zip_changed
     ),

@@ -7,7 +7,7 @@
     scripts/train_spoken.py --phrases 10     only print phrases of the grammar
 
 The model, its vocabulary and a model card go to --out, by default the folder in the package. Needs eSpeak NG (apt-get
-install espeak-ng) and the extra: pip install 'tallow[train]'.
+install espeak-ng) and the extra train: pip install -e '.[train]'.
 """
 
 from __future__ import annotations

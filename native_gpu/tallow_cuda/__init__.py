@@ -13,9 +13,17 @@ from tallow import backends
 from tallow.devices import Backend, register_backend
 from tallow.dtypes import CONVERTERS
 from tallow.errors import DeviceError
+from tallow.installing import command
 from tallow.kernels import register_provider
 
-EXTRAS = "pip install -U 'tallow[cuda12]' or 'tallow[cuda13]', the CUDA version that nvidia-smi shows"
+
+def packages() -> str:
+    """A hint: the commands that install or update what the CUDA path needs."""
+    cuda12, cuda13 = (
+        command(f"cuda{version}", otherwise=f"cupy-cuda{version}x").replace("install", "install -U", 1)
+        for version in (12, 13)
+    )
+    return f"nvidia-smi shows the CUDA version; for CUDA 12: {cuda12}; for CUDA 13: {cuda13}"
 
 
 def register() -> None:
@@ -56,7 +64,7 @@ def _import_cupy() -> ModuleType:
     except ImportError as error:
         raise DeviceError(
             f"device 'cuda' needs CuPy: {error}",
-            mend=EXTRAS,
+            mend=packages(),
         ) from error
     return cupy
 

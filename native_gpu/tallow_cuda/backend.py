@@ -16,7 +16,7 @@ import numpy as np
 
 from tallow.devices import device
 from tallow.errors import DeviceError, KernelCompileError
-from tallow_cuda import EXTRAS
+from tallow_cuda import packages
 from tallow_cuda.cublas import Cublas
 from tallow_cuda.launching import argument
 from tallow_cuda.memory import Memory, graph_pool
@@ -100,11 +100,13 @@ class CupyBackend:
             with cupyx.errstate(linalg="raise"):
                 yield
         except ImportError as error:
-            raise DeviceError(f"linear algebra on a GPU needs cuSOLVER and cuSPARSE: {error}", mend=EXTRAS) from error
+            raise DeviceError(
+                f"linear algebra on a GPU needs cuSOLVER and cuSPARSE: {error}", mend=packages()
+            ) from error
         except RuntimeError as error:
             if "is not available" not in str(error):  # as of geev, which came with CUDA 12.6
                 raise
-            raise DeviceError(f"this cuSOLVER is too old: {error}", mend=EXTRAS) from error
+            raise DeviceError(f"this cuSOLVER is too old: {error}", mend=packages()) from error
 
     def is_capturing(self) -> bool:
         return bool(cupy.cuda.get_current_stream().is_capturing())

@@ -18,7 +18,7 @@ import numpy as np
 
 from tallow.dtypes import BF16, F16
 from tallow.errors import DeviceError
-from tallow_cuda import EXTRAS
+from tallow_cuda import packages
 from tallow_cuda.matrices import Operand
 
 WORKSPACE_BYTES = 32 << 20  # what NVIDIA recommends for Hopper
@@ -36,7 +36,7 @@ def _library() -> ctypes.CDLL:
     try:
         path = pathfinder.load_nvidia_dynamic_lib("cublas").abs_path
     except pathfinder.DynamicLibNotFoundError as error:
-        raise DeviceError(f"products on a GPU need cuBLAS: {error}", mend=EXTRAS) from error
+        raise DeviceError(f"products on a GPU need cuBLAS: {error}", mend=packages()) from error
     library = ctypes.CDLL(path)
     library.cublasGemmStridedBatchedEx.argtypes = [
         *(c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p),  # handle, operations, m, n, k, alpha

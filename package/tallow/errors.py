@@ -28,6 +28,10 @@ ported code keep working:
     └── TokenizerError      ValueError        a tokenizer file, or a text, that cannot be used
 """
 
+from __future__ import annotations
+
+from tallow.installing import command
+
 
 class TallowError(Exception):
     """Base of all of tallow's errors.
@@ -95,7 +99,7 @@ class MissingModuleError(TallowError, ModuleNotFoundError):
 
 
 class MissingPackageError(TallowError, ImportError):
-    """A package of an extra that is not installed.
+    """A package of an extra that is not installed. The hint is the command that installs the extra's packages.
 
     Args:
         package: as it is imported.
@@ -104,7 +108,7 @@ class MissingPackageError(TallowError, ImportError):
     """
 
     def __init__(self, package: str, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the package {package}", mend=f'install it: pip install "tallow[{extra}]"')
+        super().__init__(f"{what} needs the package {package}", mend=f"install it: {command(extra, otherwise=package)}")
 
 
 class KernelUnavailable(TallowError, RuntimeError):

@@ -18,6 +18,7 @@ PACKAGE = ROOT / "package" / "tallow"
 
 # Lowest first. A part imports only from its own row and the rows above it. `tallow` is the root package itself.
 LAYERS = (
+    ("installing",),
     ("errors",),
     ("deprecated", "names"),
     ("dtypes", "layout", "return_types"),

@@ -127,7 +127,7 @@ def test_several_processes_without_mpi(
     for name in ("mpi4py", "mpi4py.MPI"):
         monkeypatch.setitem(sys.modules, name, None)
     assert train(text, "--out", tmp_path / "out") == 2
-    assert 'needs the package mpi4py; install it: pip install "tallow[mpi]"' in capsys.readouterr().err
+    assert 'needs the package mpi4py; install it: pip install "mpi4py>=4.1" "mpich>=5"' in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

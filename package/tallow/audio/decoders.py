@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from tallow.audio.channels import FLAC_SPEAKERS, OGG_SPEAKERS, WAV_SPEAKERS, mono_weights, speakers_by_count
 from tallow.errors import AudioError, MissingPackageError
+from tallow.installing import command
 from tallow.io.source import Path
 
 Floats = npt.NDArray[np.float32]
@@ -53,7 +54,8 @@ def decode(source: Path | bytes, name: str, rate_hz: int) -> tuple[int, Iterator
         if ffmpeg is None:
             raise AudioError(
                 f"{name} cannot be read as sound: {error.error_string}",
-                mend="m4a, mp4 and webm need the program ffmpeg: install it, or pip install 'tallow[media]'",
+                mend="m4a, mp4 and webm need the program ffmpeg: install it, or "
+                + command("media", otherwise="imageio-ffmpeg"),
             ) from error
         return rate_hz, _blocks_by_ffmpeg(ffmpeg, source, name, rate_hz)
     return opened.samplerate, _blocks_by_libsndfile(opened, name)

@@ -124,7 +124,7 @@ def build_site(
 def lock_entry(wheel: Path, digest: str, *, file_name: str) -> dict[str, Any]:
     """What pyodide-lock.json says about tallow's wheel; the same as the package `pyodide-lock` would write.
 
-    That package is not used because `tallow demo` has only what `pip install tallow` brings, and because its releases
+    That package is not used because `tallow demo` has only what tallow itself requires, and because its releases
     for Python 3.11 do not read the lock files of Pyodide 314. In the browser tallow needs NumPy and nothing else.
     """
     name, version = wheel.name.split("-")[:2]

@@ -1,6 +1,6 @@
 """torch.distributed: processes that compute together, on one machine or several.
 
-Arrays of the CPU travel by MPI (`pip install 'tallow[mpi]'`: mpi4py and the library MPICH), those of GPUs by NCCL,
+Arrays of the CPU travel by MPI (the extra `mpi`: mpi4py and the library MPICH), those of GPUs by NCCL,
 through CuPy. The processes are started by `mpiexec -n 4 python train.py`; or by `python -m tallow.distributed.run -n 4
 train.py`, which finds mpiexec by itself, and ends the job too where a process fails before it has joined the others.
 

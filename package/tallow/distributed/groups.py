@@ -125,7 +125,7 @@ class _Job:
 
 
 def is_available() -> bool:
-    """Whether there is mpi4py, which brings processes together: pip install 'tallow[mpi]'."""
+    """Whether there is mpi4py, which brings processes together: the extra `mpi` brings it."""
     return find_spec("mpi4py") is not None
 
 

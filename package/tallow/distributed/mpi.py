@@ -29,6 +29,7 @@ from tallow.distributed.reduce_op import ReduceOp
 from tallow.distributed.work import Work
 from tallow.dtypes import Array
 from tallow.errors import DeviceError, DistributedError, DtypeError, MissingPackageError
+from tallow.installing import command
 
 BUSY_S = 0.001  # how long to wait without sleeping
 NAP_S = 0.0002
@@ -77,7 +78,9 @@ def _load() -> Any:
 
         library = file_of_mpich("libmpi.so.12", "libmpi.12.dylib")  # mpi4py looks beside the interpreter only
         if library is None or "MPI4PY_LIBMPI" in os.environ:
-            raise DeviceError(f"mpi4py finds no MPI library: {error}", mend="pip install 'tallow[mpi]'") from error
+            raise DeviceError(
+                f"mpi4py finds no MPI library: {error}", mend=command("mpi", otherwise="mpich")
+            ) from error
         os.environ["MPI4PY_LIBMPI"] = library
         import mpi4py.MPI as MPI
     return MPI

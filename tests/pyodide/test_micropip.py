@@ -1,0 +1,25 @@
+"""The pure wheel installs by its address in any Pyodide, as the README says for JupyterLite, marimo and PyScript."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import subprocess
+import threading
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def test_micropip_installs_the_wheel(node: str, pyodide_dir: Path, pure_wheel: Path) -> None:
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=pure_wheel.parent)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/{pure_wheel.name}"
+        command = [node, HERE / "install_by_micropip.mjs", pyodide_dir, url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        server.shutdown()
+    assert done.returncode == 0, done.stderr
+    value, kernels = done.stdout.splitlines()[-1].split(maxsplit=1)  # micropip says what it loads
+    assert float(value) == 3.0
+    assert kernels.startswith("wasm ")

@@ -1,0 +1,80 @@
+"""No text tells anybody to install `tallow` by name, which an index may give to somebody else; and what extras hold."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+
+import pytest
+from support.places import ROOT
+
+from tallow import installing
+from tallow.errors import MissingPackageError
+
+# `pip install "tallow[x] @ ..."` and a wheel's file name tell where it comes from.
+BY_NAME = re.compile(r"""pip install (?:-\S+ +)*['"]?tallow(?:\[[\w,]*\])?['"]?(?![\w./-]|\[| @)""")
+EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+LATER = "CHANGELOG.md"  # tells what was, also before there was a rule
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("pip install tallow", True),
+        ("`pip install tallow`, then", True),
+        ("pip install -U 'tallow[cuda12]' or", True),
+        ("pip install ./tallow", False),
+        ("pip install 'tallow[hub] @ git+https://host/tallow'", False),
+        ("pip install tallow-0.1.0-py3-none-any.whl", False),
+    ],
+)
+def test_the_pattern_finds_what_it_is_to_find(text: str, found: bool) -> None:
+    assert bool(BY_NAME.search(text)) == found
+
+
+def test_no_text_installs_tallow_by_its_name() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    mine = "tests/source/test_installing.py"
+    for name in filter(None, listed.split("\0")):
+        path = ROOT / name
+        if name in (LATER, mine) or not path.is_file():
+            continue
+        found = BY_NAME.search(path.read_bytes().decode(errors="ignore"))
+        assert not found, f"{name}: {found[0]}: name a folder, a git address, or the extra alone"
+
+
+def test_all_has_every_extra_that_users_have() -> None:
+    named = {name for line in EXTRAS["all"] for name in line.partition("[")[2].partition("]")[0].split(",")}
+    assert named == EXTRAS.keys() - {"all", "cuda12", "cuda13", "docs", "test"}
+
+
+@pytest.mark.parametrize("extra", sorted(EXTRAS.keys() - {"all", "test"}))
+def test_command_names_what_the_extra_requires(extra: str) -> None:
+    line = installing.command(extra, otherwise="nothing")
+    for requirement in EXTRAS[extra]:
+        assert requirement.lower().replace("_", "-") in line.replace("_", "-")  # as metadata spells names
+    assert line.startswith("pip install ")
+
+
+def test_command_without_metadata_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", absent)
+    assert installing.command("audio", otherwise="soundfile") == "pip install soundfile"
+
+
+def test_command_in_a_browser_tab_is_micropips(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    wanted = "import micropip; await micropip.install(['matplotlib>=3.8'])"
+    assert installing.command("plot", otherwise="matplotlib") == wanted
+
+
+def test_error_has_the_command() -> None:
+    error = MissingPackageError("soundfile", "reading a.ogg", "audio")
+    assert str(error) == (
+        'reading a.ogg needs the package soundfile\n  mend: install it: pip install "soundfile>=0.13" "soxr>=0.5"'
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
+import os
 import re
 import shutil
 import subprocess
@@ -28,16 +29,33 @@ GUIDES = {
     "Contributing": "CONTRIBUTING.md",
     "Changes": "CHANGELOG.md",
 }
-# In the order of the menu. Of `tallow` itself, the tensors and what they can do.
-MODULES = (
-    *("tallow", "tallow.Tensor", "tallow.autograd", "tallow.linalg", "tallow.special", "tallow.nn"),
-    *("tallow.nn.functional", "tallow.nn.init", "tallow.nn.utils", "tallow.optim", "tallow.optim.lr_scheduler"),
-    *("tallow.data", "tallow.distributions", "tallow.amp", "tallow.keras", "tallow.keras.layers"),
-    *("tallow.keras.losses", "tallow.keras.metrics", "tallow.keras.optimizers", "tallow.keras.callbacks"),
-    *("tallow.models", "tallow.generation", "tallow.text", "tallow.hub", "tallow.io", "tallow.kernels"),
-    *("tallow.cuda", "tallow.distributed"),
-    *("tallow.compat", "tallow.errors"),
+# In the order of the menus. Of `tallow` itself, the tensors and what they can do.
+CORE = (
+    *("tallow", "tallow.Tensor", "tallow.autograd", "tallow.random", "tallow.linalg", "tallow.special"),
+    *("tallow.nn", "tallow.nn.functional", "tallow.nn.init", "tallow.nn.parallel", "tallow.nn.quantization"),
+    *("tallow.nn.utils", "tallow.nn.utils.parametrizations", "tallow.nn.utils.parametrize", "tallow.nn.utils.rnn"),
+    *("tallow.optim", "tallow.optim.lr_scheduler", "tallow.optim.swa_utils", "tallow.data", "tallow.utils.data"),
+    *("tallow.utils.checkpoint", "tallow.distributions", "tallow.amp", "tallow.accelerator", "tallow.cuda"),
+    *("tallow.cuda.amp", "tallow.backends", "tallow.distributed", "tallow.testing", "tallow.compiler", "tallow.jit"),
 )
+ABOVE = (
+    *("tallow.models", "tallow.models.parallel", "tallow.models.spoken", "tallow.models.stories"),
+    *("tallow.models.whisper", "tallow.generation", "tallow.training", "tallow.text", "tallow.audio", "tallow.hub"),
+    *("tallow.io", "tallow.kernels", "tallow.compat", "tallow.errors"),
+)
+KERAS = (
+    *("activations", "backend", "callbacks", "config", "constraints", "datasets.cifar10", "datasets.fashion_mnist"),
+    *("datasets.mnist", "dtype_policies", "initializers", "layers", "losses", "metrics", "mixed_precision", "models"),
+    *("ops", "ops.image", "ops.linalg", "ops.nn", "ops.numpy", "optimizers", "optimizers.schedules"),
+    *("preprocessing.image", "preprocessing.sequence", "random", "regularizers", "saving", "tree", "utils"),
+)
+MENUS = {
+    "Tensors and layers": CORE,
+    "Models and files": ABOVE,
+    "Keras": ("tallow.keras", *(f"tallow.keras.{name}" for name in KERAS)),
+}
+# The target of a link in Markdown, without its anchor.
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 # Lines that start with a space, or with a word such as Args or Shapes.
 LAID_OUT = re.compile(r"^(\s|\w+:\s)", re.MULTILINE)
 SETTINGS = """\
@@ -46,8 +64,9 @@ site_description: Deep learning in Python that runs in a browser tab and on CUDA
 docs_dir: {docs}
 site_dir: {site}
 theme: {{name: mkdocs, color_mode: auto, user_color_mode_toggle: true, highlightjs: false, navigation_depth: 3}}
+extra_css: [docs/style.css]
 markdown_extensions: [toc: {{toc_depth: 2}}, fenced_code, tables]
-validation: {{links: {{not_found: info, unrecognized_links: info}}}}
+validation: {{omitted_files: ignore, links: {{not_found: warn, anchors: warn, unrecognized_links: warn}}}}
 nav:
 """
 
@@ -58,30 +77,53 @@ def main() -> None:
     out = parser.parse_args().out.resolve()
     with tempfile.TemporaryDirectory() as scratch:
         settings = write_pages(Path(scratch), out)
-        subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--clean", "-f", settings], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--clean", "-f", settings], check=True
+        )
     print(out / "index.html")
 
 
 def write_pages(scratch: Path, out: Path) -> Path:
-    """Write the pages in Markdown and the settings of MkDocs; return the settings' path."""
+    """Write the pages in Markdown and the settings of MkDocs; return the settings' path.
+
+    Guides keep their places in the checkout, and what they link to comes along, so their links hold as they are.
+    """
     docs = scratch / "docs"
     (docs / "api").mkdir(parents=True)
-    nav = []
-    for title, source in GUIDES.items():
-        name = "index.md" if title == "Home" else f"{title.lower()}.md"
-        shutil.copyfile(ROOT / source, docs / name)
-        nav.append(f"  - {title}: {name}")
-    for guide in sorted((ROOT / "docs").glob("*.md")):
-        shutil.copyfile(guide, docs / guide.name)
-        title = guide.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-        nav.insert(-2, f"  - {title}: {guide.name}")
-    nav.append("  - Reference:")
-    for name in MODULES:
-        (docs / "api" / f"{name}.md").write_text(reference(name), encoding="utf-8")
-        nav.append(f"      - {name}: api/{name}.md")
+    guides = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
+    copy_with_linked(docs, [*GUIDES.values(), *guides])
+    (docs / "docs").mkdir(exist_ok=True)
+    shutil.copyfile(ROOT / "docs" / "style.css", docs / "docs" / "style.css")
+    nav = [f"  - {title}: {source}" for title, source in GUIDES.items()]
+    nav[-2:-2] = [f"  - {title_of(ROOT / guide)}: {guide}" for guide in guides]
+    for menu, modules in MENUS.items():
+        nav.append(f"  - {menu}:")
+        for name in modules:
+            (docs / "api" / f"{name}.md").write_text(reference(name), encoding="utf-8")
+            nav.append(f"      - {name}: api/{name}.md")
     settings = scratch / "mkdocs.yml"
     settings.write_text(SETTINGS.format(docs=docs, site=out) + "\n".join(nav) + "\n", encoding="utf-8")
     return settings
+
+
+def copy_with_linked(docs: Path, sources: list[str]) -> None:
+    """Copy files of the checkout to their places below `docs`, and the files that they link to, and so on."""
+    waiting = list(sources)
+    while waiting:
+        source = waiting.pop()
+        target = docs / source
+        if target.exists():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / source, target)
+        if source.endswith(".md"):
+            text = (ROOT / source).read_text(encoding="utf-8")
+            linked = ((ROOT / source).parent / link for link in LINK.findall(text))
+            waiting += [os.path.relpath(path.resolve(), ROOT) for path in linked if path.is_file()]
+
+
+def title_of(guide: Path) -> str:
+    return guide.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def reference(name: str) -> str:

@@ -97,6 +97,13 @@ def platform_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def docs_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the documentation."""
+    pytest.importorskip("mkdocs")
+    return builds.docs(tmp_path_factory.mktemp("docs") / "site")
+
+
+@pytest.fixture(scope="session")
 def pyodide_dir() -> Path:
     """A local copy of Pyodide."""
     return builds.pyodide()

@@ -20,6 +20,7 @@ from playwright.sync_api import Page, expect
 from pyodide_lock import PyodideLockSpec
 from pyodide_lock.utils import add_wheels_to_spec
 from support import places
+from support.links import dead_links
 from tests.browser.conftest import START_MS, wait_until
 
 from tallow.cli import site as site_module
@@ -187,6 +188,10 @@ def test_plain_host_does_not_reload_a_page_in_use(page: Page, plain_host: str, m
     expect(page.get_by_test_id("status")).to_have_text("Done.", timeout=START_MS)
     page.reload()
     wait_until(page, "crossOriginIsolated")
+
+
+def test_every_link_of_the_pages_leads_somewhere(site_dir: Path) -> None:
+    assert dead_links(site_dir) == []
 
 
 def test_gallery_leads_to_every_demo(page: Page, site: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
+import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support.links import dead_links
 from support.places import ROOT
 
 SCRIPT = ROOT / "scripts" / "build_docs.py"
@@ -63,10 +63,48 @@ def test_docstrings_keep_their_layout(script: ModuleType) -> None:
     )
 
 
-def test_the_site_builds(tmp_path: Path) -> None:
-    pytest.importorskip("mkdocs")
-    out = tmp_path / "site"
-    done = subprocess.run([sys.executable, SCRIPT, out], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "RobertaEmbeddings" in (out / "porting" / "index.html").read_text(encoding="utf-8")
-    assert (out / "api" / "tallow.nn" / "index.html").exists()
+ALL = re.compile(r"^__all__", re.MULTILINE)
+# Modules that say what they offer, and that users reach by another name.
+INTERNAL = {
+    *("tallow.compat.attention", "tallow.compat.types"),  # torch.nn.attention, torch.types
+    *("tallow.cuda.graphs", "tallow.cuda.kernels", "tallow.cuda.streams"),  # tallow.cuda
+    *("tallow.functions", "tallow.ops", "tallow.ops.table", "tallow.settings", "tallow.typed_tensors"),  # tallow
+    *("tallow.keras.datasets", "tallow.keras.preprocessing", "tallow.utils"),  # modules alone, each with its page
+    "tallow.kernels.bindings",
+}
+
+
+def test_reference_has_a_page_for_every_public_module(script: ModuleType, docs_site: Path) -> None:
+    folder = ROOT / "package"
+    files = [path for path in folder.rglob("*.py") if ALL.search(path.read_text(encoding="utf-8"))]
+    parts = [path.relative_to(folder).with_suffix("").parts for path in files]
+    public = {".".join(part for part in names if part != "__init__") for names in parts}
+    listed = [name for menu in script.MENUS.values() for name in menu]
+    assert len(listed) == len(set(listed))
+    assert {name for name in public if "._" not in name} - set(listed) == INTERNAL
+    pages = {name: (docs_site / "api" / name / "index.html").read_text(encoding="utf-8") for name in listed}
+    empty = [name for name, page in pages.items() if "<h2" not in page]
+    assert empty == ["tallow.backends"]  # of switches, which are objects
+
+
+def test_the_site_has_guides_and_a_reference(docs_site: Path) -> None:
+    assert "RobertaEmbeddings" in (docs_site / "docs" / "porting" / "index.html").read_text(encoding="utf-8")
+    assert (docs_site / "api" / "tallow.nn" / "index.html").exists()
+
+
+def test_every_link_of_the_site_leads_somewhere(docs_site: Path) -> None:
+    assert dead_links(docs_site) == []
+
+
+def test_a_dead_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    alive = (
+        '<a href="#x" id="x"><a href="?q#x"><a href="a/#y"><a href="/a/"><img src="a/b.svg"><a href="https://x.org">'
+    )
+    (tmp_path / "index.html").write_text(alive)
+    (tmp_path / "a" / "index.html").write_text('<a name="y"></a><a href="../">')
+    (tmp_path / "a" / "b.svg").touch()
+    assert dead_links(tmp_path) == []
+    for link in ("#nowhere", "a/#x", "b/", "../", "a/c.svg", "javascript:x"):
+        (tmp_path / "index.html").write_text(f'<a href="{link}">')
+        assert dead_links(tmp_path) == [f"index.html -> {link}"]

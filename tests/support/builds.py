@@ -31,6 +31,14 @@ def browser_wheel(out: Path) -> Path:
     return pack_wheel(out, wheel("pure", full))
 
 
+def docs(out: Path) -> Path:
+    """Build the site of the documentation in `out`, without a warning."""
+    command = [sys.executable, places.ROOT / "scripts" / "build_docs.py", out]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out
+
+
 def pyodide() -> Path:
     """A local copy of Pyodide, fetched on first use and kept in the cache."""
     return _fetched("fetch_pyodide.py")

@@ -2,6 +2,6 @@
 
 import sys
 
-from tallow.cli import main
+from tallow_command import main
 
 sys.exit(main())

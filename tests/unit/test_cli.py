@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import io
 import json
 import os
 import re
@@ -16,6 +18,8 @@ import numpy as np
 import pytest
 
 import tallow as tl
+from tallow.cli import main, terminal
+from tallow.errors import ArgumentError
 
 pytestmark = pytest.mark.native
 
@@ -24,7 +28,8 @@ COMMAND = [sys.executable, "-m", "tallow"]
 
 def tallow(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60, check=False, **options)
+    options = {"stdin": subprocess.DEVNULL, "encoding": "utf-8", "timeout": 60} | options
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
 @pytest.fixture
@@ -273,3 +278,127 @@ def test_info_names_versions_kernels_and_devices() -> None:
     assert rows["tallow"] == tl.__version__
     assert rows["numpy"] == np.__version__
     assert {"python", "platform", "kernels", "cpu", "cuda"} <= rows.keys()
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: Any) -> list[str]:
+    """The lines on stderr of a command that argparse or the command itself refuses."""
+    try:
+        status = main([str(argument) for argument in arguments])
+    except SystemExit as end:
+        status = int(end.code or 0)
+    assert status == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    return printed.err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "command"),
+    [
+        (["generate", "--steps", 0], "argument --steps: '0'; expected 1 or more", "tallow generate"),
+        (["generate", "--bogus"], "unrecognized arguments: --bogus", "tallow generate"),
+        (["generate", "a", "b"], "unrecognized arguments: b", "tallow generate"),
+        (
+            ["embed", "--model", "x", "--batch-size", 0],
+            "argument --batch-size: '0'; expected 1 or more",
+            "tallow embed",
+        ),
+        (
+            ["fill-mask", "--model", "x", "--top-k", -1],
+            "argument --top-k: '-1'; expected 1 or more",
+            "tallow fill-mask",
+        ),
+        (["transcribe"], "the following arguments are required: FILE", "tallow transcribe"),
+        ([], "the following arguments are required: command", "tallow"),
+        (["--bogus"], "the following arguments are required: command", "tallow"),
+    ],
+)
+def test_a_wrong_value_is_one_line_and_how_to_get_help(
+    arguments: list[Any], message: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused(capsys, *arguments) == [f"{command}: error: {message}", f"  hint: {command} --help"]
+
+
+def stdin_of(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), "utf-8"))
+
+
+def test_generate_continues_what_is_piped_in(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["generate", "--temperature", "0", "--steps", "20"]
+    assert main([*options, "Once upon a time"]) == 0
+    told = capsys.readouterr().out
+    for piped in (b"Once upon a time", b"Once upon a time\n", b"Once upon a time\r\n\n"):
+        stdin_of(piped, monkeypatch)
+        assert main(options) == 0
+        assert capsys.readouterr().out == told
+    stdin_of(b"not read", monkeypatch)
+    assert main([*options, "Once upon a time"]) == 0
+    assert capsys.readouterr().out == told
+    stdin_of(b"Gr\xfc\xdfe", monkeypatch)
+    (line,) = refused(capsys, *options)
+    assert line.startswith("tallow generate: error: stdin is not UTF-8: byte 0xfc; convert it, for example: iconv")
+
+
+def test_what_is_piped_in_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin_of(b"word " * 1000, monkeypatch)
+    monkeypatch.setattr(terminal, "MAX_PROMPT_CHARACTERS", 4000)
+    with pytest.raises(ArgumentError, match="more than 4000 characters"):
+        terminal.prompt_from_stdin()
+
+
+def test_a_terminal_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin_of(b"", monkeypatch)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin.read", lambda _size: pytest.fail("it was read"))
+    assert terminal.prompt_from_stdin() == ""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+def test_a_closed_stdin_is_an_empty_one(stories: list[Any]) -> None:
+    done = in_shell("<&-", *stories, "--steps", 5, "--temperature", 0)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "Once upon a time,\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_json_comes_back_from_any_encoding(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding))
+    terminal.print_json({"text": "Grüße 中 😀"})
+    sys.stdout.flush()
+    assert json.loads(written.getvalue().decode(encoding)) == {"text": "Grüße 中 😀"}
+
+
+def run_with_module(name: str, content: str, folder: Path, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    """The command as its script starts it, where a package `name` comes before the installed one."""
+    (folder / "first" / name).mkdir(parents=True)
+    (folder / "first" / name / "__init__.py").write_text(content)
+    script = "import sys; from tallow_command import main; sys.exit(main())"
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    environment = os.environ | {"PYTHONPATH": str(folder / "first")}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+
+
+INTERRUPTING = "import signal\ntry:\n    signal.raise_signal(signal.SIGINT)\nexcept KeyboardInterrupt:\n    raise {}\n"
+
+
+@pytest.mark.parametrize("error", ["", "ImportError"])
+def test_ctrl_c_while_numpy_is_imported_is_one_line(error: str, tmp_path: Path) -> None:
+    """Also where a module turns KeyboardInterrupt into an error of its own."""
+    done = run_with_module("numpy", INTERRUPTING.format(error), tmp_path, "info")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "tallow: interrupted\n")
+
+
+def test_ctrl_c_in_a_later_import_is_one_line(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("a text")
+    content = INTERRUPTING.format("")
+    done = run_with_module("tokenizers", content, tmp_path, "train", text, "--out", tmp_path / "out", "--vocab", 300)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "tallow train: interrupted\n")
+
+
+def test_the_script_starts_what_catches_ctrl_c() -> None:
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name="tallow")
+    assert script.value == "tallow_command:main"

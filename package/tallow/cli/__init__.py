@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import NoReturn
 
 import tallow
+from tallow.cli.terminal import one_line
 from tallow.errors import TallowError
 
 # Modules of this folder; only the one that is asked for is imported, and all of them for the list of commands.
@@ -22,27 +25,43 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a subcommand; the exit status is 0, 2 for bad input, 130 after Ctrl-C, or 141 when stdout has no reader."""
-    if sys.stderr is None:  # `2>&-` closed it; print(file=None) would write to stdout
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until exit, as the stream it stands for
+    """Run a subcommand.
+
+    The exit status is 0, 1 where a part of the work failed, 2 for bad input, 130 after Ctrl-C, 141 when stdout has no
+    reader, or 143 after SIGTERM.
+    """
+    _open_missing_streams()
     argv = sys.argv[1:] if argv is None else argv
-    named = [command for command in argv[:1] if command in COMMANDS]
-    arguments = _parser(named or COMMANDS).parse_args(argv)
+    program = "tallow"
     try:
+        arguments = _parse(argv)
+        program = f"tallow {arguments.command}"
         if sys.stdout is None:  # `>&-` closed it
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "stdout")
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character should not end the output
         status = _module(arguments.command).run(arguments)
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
+        _settle_stdout()
+        print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         _settle_stdout()
         return BROKEN_PIPE
-    except (TallowError, OSError) as error:
-        print(f"tallow {arguments.command}: error: {_one_line(error)}", file=sys.stderr)
+    except (TallowError, OSError, MemoryError) as error:
+        print(f"{program}: error: {one_line(error)}", file=sys.stderr)
         _settle_stdout()
         return BAD_INPUT
+
+
+def _open_missing_streams() -> None:
+    """`2>&-` and `<&-` close a stream, which Python has as None: print(file=None) would write to stdout."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until exit, as the stream it stands for
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
 
 
 def _settle_stdout() -> None:
@@ -59,8 +78,23 @@ def _module(command: str) -> ModuleType:
     return importlib.import_module(f"tallow.cli.{command.replace('-', '_')}")
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, and how to get help, where argparse prints the whole usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: error: {message}\n  hint: {self.prog} --help\n")
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    named = [command for command in argv[:1] if command in COMMANDS]
+    arguments, unknown = _parser(named or COMMANDS).parse_known_args(argv)
+    if unknown:  # argparse's own message would be of `tallow`, whose help lacks the command's options
+        arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+    return arguments
+
+
 def _parser(commands: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tallow", description=tallow.__doc__)
+    parser = _Parser(prog="tallow", description=tallow.__doc__)
     parser.add_argument("--version", action="version", version=f"tallow {tallow.__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="command", required=True)
     for name in commands:
@@ -73,12 +107,6 @@ def _parser(commands: Sequence[str]) -> argparse.ArgumentParser:
             description=f"{summary[0].upper()}{summary[1:]}.\n{description}".rstrip(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        subparser.set_defaults(refuse=subparser.error)
         module.add_arguments(subparser)
     return parser
-
-
-def _one_line(error: Exception) -> str:
-    """A TallowError's message and its mend on one line; the list of a checkpoint's faults stays a list."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    return str(error).replace("\n  mend: ", "; ")

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from tallow.cli.language_model import add_loading_options, add_sampling_options, load_language_model, number, sampler
-from tallow.cli.terminal import print_text, report
+from tallow.cli.terminal import lines_of_stdin, print_text, report
 from tallow.errors import ArgumentError, TallowError, TokenizerError
 from tallow.generation import PromptCache, Sampler
 from tallow.models.causal_lm import CausalLM
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if sys.stdin.isatty():
         _converse_in_terminal(conversation)
     else:
-        _answer_lines(conversation, map(str.strip, sys.stdin))
+        _answer_lines(conversation, map(str.strip, lines_of_stdin()))
     return 0
 
 

@@ -1,6 +1,7 @@
 """`tallow fill-mask`: guess the words behind the mask in a text.
 
-The mask is the model's own ([MASK] of BERT, <mask> of RoBERTa), and [MASK] stands for either.
+The mask is the model's own ([MASK] of BERT, <mask> of RoBERTa), and [MASK] stands for either. Without TEXT, standard
+input is the text.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import argparse
 
 from tallow.autograd.modes import no_grad
 from tallow.cli.device import add_device_option
+from tallow.cli.language_model import number
+from tallow.cli.terminal import prompt_from_stdin
 from tallow.creation import tensor
 from tallow.errors import ArgumentError
 from tallow.hub import local_folder
@@ -27,12 +30,18 @@ SAME_HEAD: dict[type[PretrainedModel], type[PretrainedModel]] = {BertForPreTrain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", metavar="TEXT", help="with one or more masks, as in: The sky is [MASK].")
+    parser.add_argument(
+        "text", nargs="?", metavar="TEXT", help="with one or more masks, as in: The sky is [MASK]. (default: stdin)"
+    )
     parser.add_argument(
         "--model", required=True, metavar="DIR", help="the folder of a masked language model, or owner/repository"
     )
     parser.add_argument(
-        "--top-k", type=int, default=5, metavar="K", help="guesses for each mask (default: %(default)s)"
+        "--top-k",
+        type=number(int, "1 or more", lambda k: k >= 1),
+        default=5,
+        metavar="K",
+        help="guesses for each mask (default: %(default)s)",
     )
     add_device_option(parser)
 
@@ -52,9 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise ArgumentError(
             f"the tokenizer of {arguments.model} has no mask", mend="take the one that the model was trained with"
         )
-    if not 1 <= arguments.top_k <= model.config.vocab_size:
+    if arguments.top_k > model.config.vocab_size:
         raise ArgumentError(f"--top-k {arguments.top_k}", mend=f"1 to {model.config.vocab_size}")
-    text = arguments.text.replace(MASK, tokenizer.decode([tokenizer.mask_token_id], skip_special_tokens=False).strip())
+    text = prompt_from_stdin() if arguments.text is None else arguments.text
+    text = text.replace(MASK, tokenizer.decode([tokenizer.mask_token_id], skip_special_tokens=False).strip())
     ids = tokenizer.encode(text)
     places = [i for i, token in enumerate(ids) if token == tokenizer.mask_token_id]
     if not places:
@@ -62,8 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     with no_grad():
         logits_TV = model(tensor([ids], device=arguments.device))[0]
         guesses = F.softmax(logits_TV[places].float(), dim=-1).topk(arguments.top_k)
-    for number, (chances, tokens) in enumerate(zip(guesses.values.tolist(), guesses.indices.tolist(), strict=True)):
-        if number:
+    for place, (chances, tokens) in enumerate(zip(guesses.values.tolist(), guesses.indices.tolist(), strict=True)):
+        if place:
             print()
         for chance, token in zip(chances, tokens, strict=True):
             print(f"{chance:7.2%}  {tokenizer.decode([token], skip_special_tokens=False).strip()}")

@@ -1,6 +1,7 @@
 """`tallow generate`: continue a text with a language model.
 
-Without --model a small one that comes with tallow tells a story: tallow generate "Once upon a time".
+Without --model a small one that comes with tallow tells a story: tallow generate "Once upon a time". The text may also
+come from another program: echo "Once upon a time" | tallow generate
 
 Text goes to stdout as it is made; loading, speed and the seed go to stderr. Ctrl-C stops, and keeps the text.
 With --temperature 0 a llama2.c model's text is, word for word, that of llama2.c's run.c.
@@ -22,7 +23,7 @@ from tallow.cli.language_model import (
     number,
     sampler,
 )
-from tallow.cli.terminal import print_text, report
+from tallow.cli.terminal import print_text, prompt_from_stdin, report
 from tallow.errors import ArgumentError
 from tallow.generation import decode_stream, generate
 from tallow.io.gguf import is_gguf
@@ -44,13 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--tokenizer",
         metavar="FILE",
-        help="a tokenizer.bin of llama2.c's format, for its checkpoints (default: what the model brings)",
+        help="a tokenizer.bin of llama2.c's format, a tokenizer.json, or a folder with one (default: what the model "
+        "brings; a llama2.c checkpoint brings none)",
     )
     add_loading_options(model)
     text = parser.add_argument_group("text")
     prompt = text.add_mutually_exclusive_group()
-    prompt.add_argument("text", nargs="?", default="", metavar="TEXT", help="what to continue (default: nothing)")
-    prompt.add_argument("--prompt", default="", metavar="TEXT", help="the same")
+    prompt.add_argument(
+        "text", nargs="?", metavar="TEXT", help="what to continue (default: standard input, or nothing at a terminal)"
+    )
+    prompt.add_argument("--prompt", metavar="TEXT", help="the same")
     text.add_argument(
         "--steps",
         metavar="N",
@@ -65,7 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the text.  Raises: TallowError, OSError for what cannot be used; KeyboardInterrupt, after its report"""
     started = time.perf_counter()
     model, tokenizer = _load(arguments)
-    text = arguments.text or arguments.prompt
+    given = arguments.prompt if arguments.text is None else arguments.text
+    text = prompt_from_stdin() if given is None else given
     prompt, stop_ids = _prompt(model, tokenizer, text)
     sample = sampler(arguments, model.generation_config)
     # run.c counts the positions it feeds: all of the text but its last token.
@@ -95,20 +100,25 @@ def _load(arguments: argparse.Namespace) -> tuple[CausalLM, Llama2cTokenizer | T
                 "--tokenizer without --model", mend="pass both, or neither for the model of tallow's own"
             )
         return stories.load(dtype=dtype, device=arguments.device)
-    if not _is_llama2c(path, arguments.tokenizer):
+    if not _is_llama2c(path):
         model = load_language_model(path, arguments.dtype, arguments.device)
-        if arguments.tokenizer is None:
-            return model, model.tokenizer
     elif arguments.tokenizer is None:
-        raise ArgumentError("--model without --tokenizer", mend="a llama2.c checkpoint needs its tokenizer.bin")
+        raise ArgumentError(
+            "--model without --tokenizer: a llama2.c checkpoint has no tokenizer in it", mend="pass its tokenizer.bin"
+        )
     else:
         model = Llama.from_llama2c(path, dtype=dtype, device=arguments.device)
+    if arguments.tokenizer is None:
+        return model, model.tokenizer
+    if os.path.isdir(arguments.tokenizer) or arguments.tokenizer.endswith(".json"):
+        model.tokenizer = Tokenizer.from_pretrained(arguments.tokenizer)
+        return model, model.tokenizer
     return model, Llama2cTokenizer.load(arguments.tokenizer, vocab_size=model.vocab_size)
 
 
-def _is_llama2c(path: str, tokenizer: str | None) -> bool:
-    """Whether llama2.c's checkpoint is meant: by its name, which is none for the Hub, or a file with a tokenizer."""
-    return path.endswith(".bin") or (tokenizer is not None and os.path.isfile(path) and not is_gguf(path))
+def _is_llama2c(path: str) -> bool:
+    """Whether llama2.c's checkpoint is meant: by its name, which is none for the Hub, or a file that is not GGUF."""
+    return path.endswith(".bin") or (os.path.isfile(path) and not path.endswith(".gguf") and not is_gguf(path))
 
 
 def _prompt(model: CausalLM, tokenizer: Llama2cTokenizer | Tokenizer, text: str) -> tuple[list[int], frozenset[int]]:

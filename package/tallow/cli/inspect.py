@@ -6,11 +6,10 @@ Reads safetensors, PyTorch's files, NumPy's, GGUF, llama2c checkpoints, and fold
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from dataclasses import asdict
 from typing import Any
 
+from tallow.cli.terminal import print_json
 from tallow.io.contents import Contents, Entry, contents
 
 LONGEST = 100  # characters of a value that are shown
@@ -26,8 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Raises: CheckpointError, OSError"""
     found = contents(arguments.file)
     if arguments.json:
-        json.dump(asdict(found), sys.stdout, default=repr, indent=1)
-        print()
+        print_json(asdict(found), indent=1)
     else:
         _print(found)
     return 0

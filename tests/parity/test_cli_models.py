@@ -13,6 +13,7 @@ import torch
 
 from tallow.cli import main
 from tallow.models import SentenceEncoder
+from tallow.text.llama2c import Llama2cTokenizer
 
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
@@ -105,8 +106,51 @@ def test_embed_by_a_model_without_a_pooler(masked: Path, capsys: pytest.CaptureF
     with torch.no_grad():
         expected = model(**tokens).last_hidden_state[0].mean(0)
     np.testing.assert_allclose(vector, expected.numpy(), atol=1e-5)
-    assert main(["embed", "--model", str(masked), "--batch-size", "0", "x"]) == 2
-    assert "--batch-size 0; pass 1 or more" in capsys.readouterr().err
+
+
+def test_fill_mask_reads_stdin(
+    masked: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fill-mask", "--model", str(masked), "the sky is [MASK] ."]) == 0
+    guesses = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO("the sky is [MASK] .\n"))
+    assert main(["fill-mask", "--model", str(masked)]) == 0
+    assert capsys.readouterr().out == guesses
+
+
+def test_embed_refuses_bytes_that_are_no_text(
+    minilm: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Gr\xfc\xdfe\n"), "utf-8"))
+    assert main(["embed", "--model", str(minilm)]) == 2
+    assert "stdin is not UTF-8: byte 0xfc" in capsys.readouterr().err
+
+
+def test_a_converted_model_of_sentences_makes_the_same_vectors(minilm: Path, tmp_path: Path) -> None:
+    assert main(["convert", str(minilm), str(tmp_path / "copy")]) == 0
+    texts = ["A cat sleeps.", "Grüße"]
+    expected, vectors = (SentenceEncoder.from_pretrained(place).encode(texts) for place in (minilm, tmp_path / "copy"))
+    np.testing.assert_array_equal(vectors, expected)
+
+
+def test_a_converted_llama2c_folder_is_one_of_transformers(data_dir: Path, tmp_path: Path) -> None:
+    """Its tokenizer gives run.c's ids, its model run.c's text."""
+    source, vocabulary = data_dir / "stories260K.bin", data_dir / "tok512.bin"
+    assert main(["convert", str(source), str(tmp_path / "folder"), "--tokenizer", str(vocabulary)]) == 0
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "folder")
+    original = Llama2cTokenizer.load(vocabulary)
+    for text in ("Once upon a time", "  two  spaces\nand a line", "Grüße, 中 😀!", "x", "the the the cats' \t7.5"):
+        assert tokenizer(text)["input_ids"] == original.encode(text)
+        assert tokenizer.decode(original.encode(text), skip_special_tokens=True) == text
+    (case,) = (
+        case
+        for case in json.loads((data_dir / "llama2c_reference.json").read_text(encoding="utf-8"))["cases"]
+        if case["prompt"] == "Once upon a time"
+    )
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "folder")
+    ids = tokenizer(case["prompt"], return_tensors="pt")
+    told = model.generate(**ids, do_sample=False, max_new_tokens=20)
+    assert case["text"].startswith(tokenizer.decode(told[0], skip_special_tokens=True))
 
 
 def test_fill_mask_by_a_tokenizer_without_a_mask(

@@ -143,9 +143,10 @@ def test_another_architecture(architecture: str, tmp_path: Path) -> None:
         gguf_llama.load(tmp_path / "model.gguf")
 
 
-def test_convert_reads_gguf(tmp_path: Path) -> None:
+def test_convert_reads_gguf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_model(reference("Llama"), tmp_path / "model.gguf")
     assert main(["convert", str(tmp_path / "model.gguf"), str(tmp_path / "folder")]) == 0
+    assert "folder has no tokenizer; to add one: --tokenizer FILE --force" in capsys.readouterr().err
     expected = gguf_llama.load(tmp_path / "model.gguf")(tl.tensor(TOKENS))
     np.testing.assert_allclose(
         Llama.from_pretrained(tmp_path / "folder")(tl.tensor(TOKENS)).detach().numpy(),

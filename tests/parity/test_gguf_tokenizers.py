@@ -190,8 +190,10 @@ def test_commands_take_the_file(
 ) -> None:
     nameless = tmp_path / "nameless"
     shutil.copyfile(folder / "model.gguf", nameless)
+    converted = tmp_path / "converted"  # with the file's tokenizer and chat template
+    assert main(["convert", str(folder / "model.gguf"), str(converted)]) == 0
     printed = []
-    for model in (folder / "saved", folder / "model.gguf", nameless):
+    for model in (folder / "saved", folder / "model.gguf", nameless, converted):
         options = ["--model", str(model), "--temperature", "0"]
         assert main(["generate", *options, "once upon", "--steps", "20"]) == 0
         monkeypatch.setattr("sys.stdin", io.StringIO("Where is the cat?\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 import tallow as tl
-from tallow.cli import main
+from tallow.cli import convert, main
+from tallow.cli.progress import Progress
 from tallow.io import llama2c, safetensors
 from tallow.io.contents import contents
 from tallow.models.llama import Llama, LlamaConfig
@@ -169,3 +171,197 @@ def test_inspect_refuses_what_it_does_not_know(
 def test_inspect_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("inspect", tmp_path / "none") == 2
     assert "none" in capsys.readouterr().err
+
+
+def test_a_llama2c_checkpoint_goes_to_files_of_tensors(data_dir: Path, tmp_path: Path) -> None:
+    """Under the names that `inspect` shows, with the values that run.c reads."""
+    source = data_dir / "stories260K.bin"
+    expected = llama2c.load(source).arrays
+    for extension in (".safetensors", ".pt", ".npz"):
+        assert run("convert", source, tmp_path / f"out{extension}") == 0
+        found = tl.load(tmp_path / f"out{extension}")
+        assert found.keys() == expected.keys()
+        assert all(np.array_equal(found[name].numpy(), expected[name]) for name in expected)
+    assert tl.load(source).keys() == expected.keys()
+    assert run("convert", source, tmp_path / "half.safetensors", "--dtype", "float16") == 0
+    assert {tensor.dtype for tensor in tl.load(tmp_path / "half.safetensors").values()} == {tl.float16}
+
+
+def test_a_converted_llama2c_folder_has_its_tokenizer(
+    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tokenizers")
+    source, vocabulary, folder = data_dir / "stories260K.bin", data_dir / "tok512.bin", tmp_path / "a Märchen v1.5"
+    assert run("convert", source, folder) == 0
+    assert "has no tokenizer; to add one: --tokenizer" in capsys.readouterr().err
+    assert run("convert", source, folder, "--tokenizer", vocabulary, "--force") == 0
+    assert "no tokenizer" not in capsys.readouterr().err
+    tale = ["generate", "Once upon a time", "--temperature", 0, "--steps", 30]
+    assert run(*tale, "--model", source, "--tokenizer", vocabulary) == 0
+    told = capsys.readouterr().out
+    assert len(told) > 50
+    for options in (
+        [],
+        ["--tokenizer", vocabulary],
+        ["--tokenizer", folder],
+        ["--tokenizer", folder / "tokenizer.json"],
+    ):
+        assert run(*tale, "--model", folder, *options) == 0
+        assert capsys.readouterr().out == told
+    assert run("convert", source, tmp_path / "other", "--tokenizer", folder / "tokenizer.json") == 0
+    assert run(*tale, "--model", tmp_path / "other") == 0
+    assert capsys.readouterr().out == told
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for wrong, says in (
+        (data_dir / "llama2c_tokenizer_32000.bin", "has 32000 pieces, but the model has vocab_size=512"),
+        (tmp_path, "has no tokenizer.json"),
+        (tmp_path / "nowhere.bin", "nowhere.bin: No such file"),
+        (source, "tokenizer"),
+    ):
+        assert run("convert", source, folder, "--tokenizer", wrong, "--force") == 2
+        assert says in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a Märchen v1.5", "other"]
+
+
+def sentence_folder(folder: Path) -> Path:
+    """What lies in a folder of sentence-transformers, as far as a conversion is concerned."""
+    modules = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"), ("Own", "3_Own")]
+    names = [{"path": place, "type": f"sentence_transformers.models.{kind}"} for kind, place in modules]
+    files = {
+        "modules.json": json.dumps([*names, {"path": "4_Normalize", "type": "sentence_transformers.models.Normalize"}]),
+        "config.json": json.dumps({"model_type": "bert", "dtype": "float32"}),
+        "additional_chat_templates/tool.jinja": "{{ messages }}",
+        "1_Pooling/config.json": json.dumps({"pooling_mode_mean_tokens": True}),
+        "2_Dense/config.json": json.dumps({"in_features": 2, "out_features": 2}),
+        "3_Own/deep/table.bin": "whatever it is",
+        "README.md": "not of the model",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    tl.save({"weight": tl.ones(2, 2)}, folder / "model.safetensors")
+    tl.save({"linear.weight": tl.full((2, 2), 3.0)}, folder / "2_Dense" / "pytorch_model.bin")
+    return folder
+
+
+def test_all_parts_of_a_model_of_sentences_are_kept(tmp_path: Path) -> None:
+    source, target = sentence_folder(tmp_path / "source"), tmp_path / "target"
+    assert run("convert", source, target, "--dtype", "float16") == 0
+    names = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
+    top = {"modules.json", "config.json", "model.safetensors", "additional_chat_templates/tool.jinja"}
+    parts = {"1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "3_Own/deep/table.bin"}
+    assert names == top | parts
+    for name in ("1_Pooling/config.json", "3_Own/deep/table.bin", "modules.json"):
+        assert (target / name).read_bytes() == (source / name).read_bytes()
+    weight = tl.load(target / "2_Dense" / "model.safetensors")["linear.weight"]
+    assert (weight.dtype, weight.tolist()) == (tl.float16, [[3.0, 3.0], [3.0, 3.0]])
+    assert json.loads((target / "config.json").read_text())["dtype"] == "float16"  # which transformers loads it in
+
+
+def test_a_transformer_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    source = sentence_folder(tmp_path / "source")
+    modules = json.loads((source / "modules.json").read_text())
+    modules[0]["path"] = "0_BERT"
+    (source / "modules.json").write_text(json.dumps(modules))
+    (source / "0_BERT").mkdir()
+    for name in ("model.safetensors", "config.json"):
+        (source / name).rename(source / "0_BERT" / name)
+    assert run("convert", source, tmp_path / "target", "--dtype", "bfloat16") == 0
+    assert tl.load(tmp_path / "target" / "0_BERT" / "model.safetensors")["weight"].dtype is tl.bfloat16
+    assert not (tmp_path / "target" / "model.safetensors").exists()
+
+
+def test_a_folder_is_converted_in_its_place(tmp_path: Path) -> None:
+    """Shards and their index, which would go before the new file, are not what is loaded then."""
+    folder = sentence_folder(tmp_path / "model")
+    (folder / "model.safetensors").rename(folder / "model-00001.safetensors")
+    index = {"weight_map": {"weight": "model-00001.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert run("convert", folder, folder, "--dtype", "float16") == 2
+    assert run("convert", folder, folder, "--dtype", "float16", "--force") == 0
+    (entry,) = contents(folder).tensors
+    assert entry.dtype == "float16"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_nothing_is_left_of_a_folder_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = sentence_folder(tmp_path / "source")
+    (source / "2_Dense" / "pytorch_model.bin").write_bytes(b"<html>")
+    assert run("convert", source, tmp_path / "target") == 2
+    assert "is a web page, and no weights" in capsys.readouterr().err
+    (tmp_path / "file").write_text("precious")
+    assert run("convert", source, f"{tmp_path / 'file'}/", "--force") == 2
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["file", "source"]
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "says"),
+    [
+        ("out.bin", ["--dtype", "float16"], "--dtype with a .bin: llama2c's format is float32"),
+        ("out.npz", ["--tokenizer", "tok512.bin"], "--tokenizer with a .npz, which holds weights alone"),
+        ("out", ["--key", "model"], "--key is for files of tensors"),
+        ("out.bin", ["--key", "model"], "--key is for files of tensors"),
+        ("out.onnx", [], "no format of this extension"),
+    ],
+)
+def test_options_without_an_effect_are_refused(
+    target: str, options: list[str], says: str, data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("convert", data_dir / "stories260K.bin", tmp_path / target, *options) == 2
+    assert says in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_not_there_is_not_looked_for_on_the_hub(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("nowhere.safetensors", "owner/nowhere.bin"):
+        assert run("convert", name, tmp_path / "out.pt") == 2
+        assert capsys.readouterr().err == f"tallow convert: error: {name}: No such file or directory\n"
+
+
+def test_tensors_alone_are_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tl.save({"weight": tl.ones(2)}, tmp_path / "x.safetensors")
+    for target in ("folder", "x.bin"):
+        assert run("convert", tmp_path / "x.safetensors", tmp_path / target) == 2
+        assert "x.safetensors is safetensors: weights, and no config of a model" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["x.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("model", ""),
+        ("Qwen2.5-0.5B", ""),
+        ("Qwen2.5-0.5B-float16", ""),
+        ("v1.5", ""),
+        ("out.onnx/", ""),
+        ("a.b/out.safetensors", ".safetensors"),
+        ("OUT.PTH", ".pth"),
+        ("model.bin", ".bin"),
+    ],
+)
+def test_names_of_folders_and_files(name: str, form: str) -> None:
+    assert convert._form(name) == form
+
+
+def test_the_bar_counts_every_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tqdm's, on a terminal; whole at the end, and gone."""
+    pytest.importorskip("tqdm")
+    shown = io.StringIO()
+    monkeypatch.setattr(shown, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stderr", shown)
+    monkeypatch.setattr(convert, "CHUNK", 1000)
+    tl.save({"a": tl.zeros(3000), "b": tl.zeros(2, 500)}, tmp_path / "in.safetensors")
+    done: list[float] = []
+    advance_to = Progress.advance_to
+    monkeypatch.setattr(Progress, "advance_to", lambda self, n: (advance_to(self, n), done.append(self._done))[0])
+    for extension in (".safetensors", ".npz", ".pth"):
+        done.clear()
+        assert run("convert", tmp_path / "in.safetensors", tmp_path / f"out{extension}") == 0
+        assert done[:2] == [1, 2]  # tensors read
+        assert len(done) > 16
+        assert done[2:] == sorted(done[2:])
+        assert done[-1] == 4 * (3000 + 1000)
+    assert f"writing out{extension}" in shown.getvalue()

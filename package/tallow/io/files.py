@@ -9,15 +9,15 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
-from tallow.io import gguf, npz, pytorch, pytorch_write, safetensors
+from tallow.io import gguf, llama2c, npz, pytorch, pytorch_write, safetensors
 from tallow.io.atomic import atomic_write
 from tallow.io.location import MapLocation, relocate
 from tallow.io.source import Opened, Path, Source, open_source
 from tallow.io.zip_archive import EMPTY_MAGIC, ZipArchive
 from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
-from tallow.tensor import Tensor
+from tallow.tensor import Tensor, wrap
 
-FORMATS = "safetensors, PyTorch's (.pt, .pth), .npz, .npy, .gguf"
+FORMATS = "safetensors, PyTorch's (.pt, .pth), .npz, .npy, .gguf, llama2c's .bin"
 
 
 def save(obj: Any, f: Path | BinaryIO) -> None:
@@ -40,14 +40,20 @@ def save(obj: Any, f: Path | BinaryIO) -> None:
         >>> tl.load(file.getvalue())
         {'weight': tensor([1., 1.]), 'epoch': 3}
     """
-    extension = os.path.splitext(os.fspath(f))[1].lower() if isinstance(f, str | os.PathLike) else ""
+    if not isinstance(f, str | os.PathLike):
+        pytorch_write.save(obj, f)
+        return
+    extension = os.path.splitext(os.fspath(f))[1]
+    with atomic_write(f) as file:
+        write(obj, file, extension)
+
+
+def write(obj: Any, file: BinaryIO, extension: str) -> None:
+    """As `save`, to a binary file that can seek, in the format that `extension` names."""
+    extension = extension.lower()
     if extension == ".gguf":
         raise ArgumentError("GGUF is read, not written", mend="save as .safetensors")
-    writer = WRITERS.get(extension)
-    if writer is None:
-        pytorch_write.save(obj, f)
-    else:
-        writer(obj, f)
+    WRITERS.get(extension, pytorch_write.save)(obj, file)
 
 
 def load(
@@ -62,7 +68,8 @@ def load(
     """Read a file of any format that `tallow.io` has; its content tells which.
 
     A path is mapped where the platform maps files: a tensor is read when it is used, and writing to it does not change
-    the file. A GGUF file comes as a mapping whose tensors are made when they are asked for.
+    the file. A GGUF file comes as a mapping whose tensors are made when they are asked for. The tensors of a llama2.c
+    checkpoint have the names of `run.c`.
 
     Args:
         f: a path, the bytes of a file, or a binary file, which is read to its end.
@@ -92,6 +99,9 @@ def load(
         return relocate(npz.load_array(opened), "cpu", map_location)
     if start[8:] == b"{":
         return _relocate_all(safetensors.load(opened), map_location)
+    if llama2c.is_checkpoint(opened.data):  # last: what it is told by is weaker than the others' marks
+        arrays = llama2c.load(opened).arrays
+        return _relocate_all({name: wrap(array) for name, array in arrays.items()}, map_location)
     raise CheckpointError(
         f"{opened.name}: a file of {len(opened.data)} bytes in no format that is read; it starts with {start!r}",
         mend=f"the formats are {FORMATS}; a download may have failed",
@@ -115,19 +125,12 @@ def _relocate_all(tensors: dict[str, Tensor], map_location: MapLocation) -> dict
     return {name: relocate(tensor, "cpu", map_location) for name, tensor in tensors.items()}
 
 
-def _save_safetensors(obj: Any, path: Path) -> None:
-    safetensors.save(_as_dict(obj, ".safetensors"), path)
+def _write_safetensors(obj: Any, file: BinaryIO) -> None:
+    file.writelines(safetensors.encode(_as_dict(obj, ".safetensors")))
 
 
-def _save_npz(obj: Any, path: Path) -> None:
-    tensors = _as_dict(obj, ".npz")
-    with atomic_write(path) as file:
-        npz.save(tensors, file)
-
-
-def _save_npy(obj: Any, path: Path) -> None:
-    with atomic_write(path) as file:
-        npz.save_array(obj, file)
+def _write_npz(obj: Any, file: BinaryIO) -> None:
+    npz.save(_as_dict(obj, ".npz"), file)
 
 
 def _as_dict(obj: Any, extension: str) -> Mapping[str, Tensor]:
@@ -139,8 +142,8 @@ def _as_dict(obj: Any, extension: str) -> Mapping[str, Tensor]:
     return obj
 
 
-WRITERS: dict[str, Callable[[Any, Any], None]] = {
-    ".safetensors": _save_safetensors,
-    ".npz": _save_npz,
-    ".npy": _save_npy,
+WRITERS: dict[str, Callable[[Any, BinaryIO], None]] = {
+    ".safetensors": _write_safetensors,
+    ".npz": _write_npz,
+    ".npy": npz.save_array,
 }

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
@@ -114,8 +114,26 @@ def load(source: Source) -> Checkpoint:
     return Checkpoint(header, arrays)
 
 
+def is_checkpoint(data: Bytes) -> bool:
+    """Whether a file is one of llama2.c's: version 0 has no mark but its size, which is the one its header implies."""
+    start = data[:V1_HEADER_BYTES]
+    if len(start) >= 4 and int.from_bytes(start[:4].tobytes(), "little") == MAGIC:
+        return True
+    try:
+        check_size(read_header(start), len(data))
+    except CheckpointError:
+        return False
+    return True
+
+
 def save(header: Header, arrays: Mapping[str, np.ndarray[Any, Any]], path: Path) -> None:
-    """Write a checkpoint of version 0, which `run.c` reads. `path` is replaced in one step at the end.
+    """As `write`, to a path, which is replaced in one step at the end."""
+    with atomic_write(path) as file:
+        write(header, arrays, file)
+
+
+def write(header: Header, arrays: Mapping[str, np.ndarray[Any, Any]], file: BinaryIO) -> None:
+    """Write a checkpoint of version 0, which `run.c` reads.
 
     Args:  arrays: of the names and shapes of `header.shapes()`, but for the tables of rotary positions, which follow
         from the sizes. Any float dtype
@@ -134,11 +152,10 @@ def save(header: Header, arrays: Mapping[str, np.ndarray[Any, Any]], path: Path)
         raise ArgumentError(f"llama2c: {', '.join(wrong)} should be of shape {[shapes[name] for name in wrong]}")
     angles = np.outer(np.arange(header.seq_len), 10000.0 ** (-np.arange(0, header.head_dim, 2) / header.head_dim))
     tables = dict(zip(ROTARY_TABLES, (np.cos(angles), np.sin(angles)), strict=True))
-    with atomic_write(path) as file:
-        file.write(struct.pack("<7i", *sizes.values()))
-        for name in shapes:
-            array = tables[name] if name in tables else arrays[name]
-            file.write(np.ascontiguousarray(array, np.float32).data)
+    file.write(struct.pack("<7i", *sizes.values()))
+    for name in shapes:
+        array = tables[name] if name in tables else arrays[name]
+        file.write(np.ascontiguousarray(array, np.float32).data)
 
 
 def read_header(data: Source, name: str = "header") -> Header:

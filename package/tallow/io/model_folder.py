@@ -22,7 +22,8 @@ from tallow.io.source import Opened, Path, open_source
 
 NAMES = ("model.safetensors", "pytorch_model.bin")  # the first that is there
 INDEX = ".index.json"
-DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja")  # what lies beside the weights
+# What lies beside the weights: config, vocabularies, chat templates.
+DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "additional_chat_templates/*.jinja")
 MAX_DEPTH = 3
 # How files begin that are often saved in place of weights, what they are, and what to do.
 MISTAKEN = (
@@ -61,10 +62,13 @@ def weight_files(folder: Path) -> list[str]:
 
 def copy_descriptions(folder: Path, target: Path) -> None:
     """Copy what lies beside a folder's weights: config, tokenizer, chat template."""
+    source, target = pathlib.Path(folder), pathlib.Path(target)
     for pattern in DESCRIPTIONS:
-        for file in pathlib.Path(folder).glob(pattern):
+        for file in source.glob(pattern):
             if not file.name.endswith(INDEX):
-                shutil.copyfile(file, pathlib.Path(target) / file.name)
+                copy = target / file.relative_to(source)
+                copy.parent.mkdir(exist_ok=True)
+                shutil.copyfile(file, copy)
 
 
 def load_index(index: Path, load_file: LoadFile | None = None) -> dict[str, Any]:

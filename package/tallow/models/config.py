@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 from tallow.errors import ArgumentError, CheckpointError
+from tallow.io.atomic import atomic_write
 from tallow.io.json_object import parse_object
 
 CONFIG = "config.json"
+DTYPE_NAMES = ("dtype", "torch_dtype")  # in it, of newer and older versions of transformers
 Count: TypeAlias = int  # a field that may be 0
 MAX_DEPTH = 8
 MAX_LABELS = 100_000  # more than any classifier has
@@ -158,6 +161,12 @@ def read_entries(path: str | Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise CheckpointError(f"{path} does not exist", mend="pass a model's folder, with its config.json") from error
     return parse_object(text, str(path), max_depth=MAX_DEPTH)
+
+
+def write_entries(entries: Mapping[str, Any], path: str | Path) -> None:
+    """Write a `config.json`.  Raises: OSError"""
+    with atomic_write(path) as file:
+        file.write((json.dumps(entries, indent=2) + "\n").encode())
 
 
 def token_ids(entry: Any) -> tuple[int, ...]:

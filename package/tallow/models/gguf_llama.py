@@ -9,7 +9,7 @@ Source:  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md; names of ten
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +53,14 @@ FIELDS = {
 }
 
 
-def load(source: Source, dtype: Any = None, device: Any = None) -> Llama:
+def load(
+    source: Source, dtype: Any = None, device: Any = None, *, progress: Callable[[int, int], None] | None = None
+) -> Llama:
     """The model of a GGUF file; `lm.tokenizer`, `lm.chat` and `lm.generate_text` take their tokenizer from it too.
 
-    Args:  dtype: of the weights, whatever they are in the file; None means float32
+    Args:
+        dtype: of the weights, whatever they are in the file; None means float32.
+        progress: is told how many tensors are read, and of how many.
 
     Raises:  CheckpointError for another architecture, a file that is malformed, or weights that do not fit
     """
@@ -64,9 +68,11 @@ def load(source: Source, dtype: Any = None, device: Any = None) -> Llama:
     model_class, config = _config(file)
     target = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
     state: dict[str, Tensor] = {}
-    for name in file:
+    for done, name in enumerate(file, 1):
         if name != DIVISORS:
             state[_name(name, file.name)] = file[name].to(target)
+        if progress is not None:
+            progress(done, len(file))
     model = model_class.assemble(config, state, None, device, file.name)
     model.folder = Path(source) if isinstance(source, str | os.PathLike) else None
     return model

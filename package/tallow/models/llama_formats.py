@@ -8,8 +8,6 @@ Letters: D width, K head width.
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,17 +18,16 @@ from tallow import dtypes
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError
 from tallow.io import llama2c, safetensors
-from tallow.io.atomic import atomic_write
-from tallow.models.config import CONFIG
+from tallow.models.config import CONFIG, write_entries
 from tallow.models.llama import LLAMA2C_NAMES, Llama, LlamaConfig
-from tallow.tensor import wrap
+from tallow.tensor import Tensor, wrap
 
 OWN = ("rope_interleaved", "labels", "classifier_dropout")  # fields of the config that are tallow's, or other heads'
 TURNED = ("self_attn.q_proj.weight", "self_attn.k_proj.weight")
 
 
-def save_llama2c(model: Llama, path: str | Path) -> None:
-    """Write a model as a checkpoint of llama2.c, version 0, in float32.
+def llama2c_form(model: Llama) -> tuple[llama2c.Header, dict[str, Array]]:
+    """A model as the header and the arrays of a checkpoint of llama2.c, version 0, in float32.
 
     Raises:  ArgumentError for what `run.c` does not compute: biases, other rotary settings, norms with another eps,
              wide heads, sliding windows, other activations
@@ -74,7 +71,7 @@ def save_llama2c(model: Llama, path: str | Path) -> None:
     for name, key in LLAMA2C_NAMES.items():
         layers = [state[f"model.layers.{i}.{name}.weight"] for i in range(config.num_hidden_layers)]
         arrays[key] = np.stack(layers)
-    llama2c.save(header, arrays, path)
+    return header, arrays
 
 
 def save_hugging_face(model: Llama, folder: str | Path, dtype: Any = None) -> None:
@@ -84,6 +81,16 @@ def save_hugging_face(model: Llama, folder: str | Path, dtype: Any = None) -> No
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    entries, state = hugging_face_form(model, dtype)
+    safetensors.save(state, folder / "model.safetensors", {"format": "pt"})
+    write_entries(entries, folder / CONFIG)
+
+
+def hugging_face_form(model: Llama, dtype: Any = None) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The entries of `config.json`, and the tensors of `model.safetensors`, as transformers has them.
+
+    Args:  dtype: of the tensors; as the model's if None
+    """
     config = {name: value for name, value in asdict(model.config).items() if name not in OWN}
     if model.config.head_dim is None:
         del config["head_dim"]  # not every model of transformers takes null for what follows from others
@@ -92,10 +99,7 @@ def save_hugging_face(model: Llama, folder: str | Path, dtype: Any = None) -> No
     entries = {"architectures": [f"{name}ForCausalLM"], "model_type": name.lower()}
     dtype = model.head_weight.dtype if dtype is None else dtypes.as_dtype(dtype)
     entries |= config | {"torch_dtype": dtype.name, "eos_token_id": list(model.config.eos_token_id) or None}
-    state = {name: wrap(array).to(dtype) for name, array in _state(model, interleaved=False).items()}
-    safetensors.save(state, folder / "model.safetensors", {"format": "pt"})
-    with atomic_write(os.fspath(folder / CONFIG)) as file:
-        file.write(json.dumps(entries, indent=2).encode())
+    return entries, {name: wrap(array).to(dtype) for name, array in _state(model, interleaved=False).items()}
 
 
 def _state(model: Llama, *, interleaved: bool) -> dict[str, Array]:

@@ -88,6 +88,15 @@ def encoder_files(folder: Path) -> list[str]:
     return [*files.required, *weights, *(name for name in files.optional if (folder / name).is_file())]
 
 
+def parts_of(folder: Path) -> dict[Path, bool]:
+    """The folders of the parts that lie in folders of their own, and of each whether tallow reads weights in it."""
+    return {
+        place: bool(FILES.get(kind, EncoderFiles(())).weights)
+        for kind, place in modules_of(folder)
+        if place != folder and place.is_dir()
+    }
+
+
 def modules_of(folder: Path) -> Iterator[tuple[str, Path]]:
     """The kind and the folder of each part, in order; none for a folder that does not name them."""
     path = folder / MODULES

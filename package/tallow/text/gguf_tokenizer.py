@@ -17,7 +17,7 @@ from typing import Any
 
 from tallow.errors import TokenizerError
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4  # types of tokens; those not in use are 5, bytes 6
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6  # types of tokens; those not in use are 5
 SPACE = "▁"  # how SentencePiece writes it
 ROLES = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
 TEMPLATE = "tokenizer.chat_template"

@@ -13,12 +13,15 @@ from __future__ import annotations
 import heapq
 import re
 import struct
+from typing import Any
 
 from tallow.errors import TokenizerError
 from tallow.io.source import Source, open_source
+from tallow.text import gguf_tokenizer
 
 BOS, EOS = 1, 2
 FIRST_BYTE = 3
+MARKS = ["<unk>", "<s>", "</s>"]  # ids 0 to 2, as Hugging Face spells them
 LOWEST_SCORE = -1e10  # run.c merges nothing that scores less
 GONE = -1  # in place of an id that was merged into its left neighbour
 _BYTE_PIECE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
@@ -88,6 +91,34 @@ class Llama2cTokenizer:
             raise TokenizerError(f"token {token} is not in the vocabulary of {len(self._raw)} pieces")
         piece = self._raw[token]
         return piece[1:] if previous == BOS and piece[:1] == b" " else piece
+
+    def hugging_face_form(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The entries of a `tokenizer.json` and a `tokenizer_config.json` that give the same ids.
+
+        Raises:  TokenizerError for pieces that `tokenizer.json` cannot hold: those that are no UTF-8, and two of one
+            spelling
+        """
+        first_text = min(FIRST_BYTE + 256, self.vocab_size)
+        types = [gguf_tokenizer.UNKNOWN, gguf_tokenizer.CONTROL, gguf_tokenizer.CONTROL]
+        types += [gguf_tokenizer.BYTE] * (first_text - len(types))
+        try:
+            tokens = MARKS + [piece.decode().replace(" ", gguf_tokenizer.SPACE) for piece in self._pieces[len(MARKS) :]]
+        except UnicodeDecodeError as error:
+            raise TokenizerError(f"the tokenizer has the piece {error.object!r:.80}, which is not UTF-8") from error
+        if len(set(tokens)) < len(tokens):
+            twice = next(token for token in tokens if tokens.count(token) > 1)
+            raise TokenizerError(f"the tokenizer has the piece {twice!r:.80} twice; tokenizer.json holds each once")
+        metadata = {
+            "model": "llama",
+            "tokens": tokens,
+            "scores": self._scores,
+            "token_type": types + [gguf_tokenizer.NORMAL] * (len(tokens) - len(types)),
+            "unknown_token_id": 0,
+            "bos_token_id": BOS,
+            "eos_token_id": EOS,
+        }
+        entries = {f"tokenizer.ggml.{key}": value for key, value in metadata.items()}
+        return gguf_tokenizer.tokenizer_entries(entries, "the tokenizer")
 
     def _character(self, character: str) -> list[int]:
         try:

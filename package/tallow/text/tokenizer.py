@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.errors import ArgumentError, MissingPackageError, TokenizerError
+from tallow.io.atomic import atomic_write
 from tallow.io.gguf import GGUF
 from tallow.io.json_object import parse_object
 from tallow.io.source import Source
@@ -98,18 +99,22 @@ class Tokenizer:
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Tokenizer:
         """Read a model's folder: `tokenizer.json`, and where they are there `tokenizer_config.json` and
-        `chat_template.jinja`, which goes before a template in the config. A GGUF file has all of that in itself.
+        `chat_template.jinja`, which goes before a template in the config. `folder` may also be the `tokenizer.json`
+        itself, or a GGUF file, which has all of that in it.
 
         Raises:  TokenizerError when the file is missing or malformed; MissingPackageError
         """
-        if Path(folder).is_file():
-            return cls.from_gguf(folder)
-        path = Path(folder) / FILE
+        folder = Path(folder)
+        path = folder / FILE
+        if folder.is_file():
+            if folder.suffix != path.suffix:
+                return cls.from_gguf(folder)
+            path, folder = folder, folder.parent
         if not path.exists():
             raise TokenizerError(f"{path} does not exist", mend="save the tokenizer as a fast one, in transformers")
-        config_path = Path(folder) / CONFIG
+        config_path = folder / CONFIG
         config = _read_object(config_path) if config_path.exists() else {}
-        config["chat_template"] = _read_templates(Path(folder)) or config.get("chat_template")
+        config["chat_template"] = _read_templates(folder) or config.get("chat_template")
         text = _read_text(path)
         engine = _engine(text, str(path))
         _check_patterns(text, str(path))
@@ -269,6 +274,14 @@ class Tokenizer:
             if name.endswith("_token") and isinstance(token, str):
                 tokens[name] = token
         return tokens
+
+
+def write_tokenizer(entries: dict[str, Any], config: dict[str, Any], folder: Path) -> None:
+    """Write a `tokenizer.json` and a `tokenizer_config.json`, which tallow and transformers read.  Raises: OSError"""
+    config = {"tokenizer_class": "PreTrainedTokenizerFast"} | config
+    for name, values in ((FILE, entries), (CONFIG, config)):
+        with atomic_write(folder / name) as file:
+            file.write((json.dumps(values, ensure_ascii=False, indent=1) + "\n").encode())
 
 
 def _read_text(path: Path) -> str:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from tallow import dtypes
 from tallow.io import safetensors
-from tallow.io.atomic import atomic_write
 from tallow.io.model_folder import copy_descriptions
 from tallow.models.causal_lm import CausalLM
-from tallow.models.config import CONFIG, read_entries
+from tallow.models.config import CONFIG, DTYPE_NAMES, read_entries, write_entries
 from tallow.models.llama import Llama
 from tallow.models.llama_formats import save_hugging_face
-
-DTYPE_NAMES = ("dtype", "torch_dtype")  # in a config.json, of newer and older transformers
 
 
 def export(model: CausalLM, folder: Path) -> None:
@@ -31,5 +27,4 @@ def export(model: CausalLM, folder: Path) -> None:
     safetensors.save(state, folder / "model.safetensors", {"format": "pt"})
     entries = read_entries(model.folder / CONFIG)
     entries = {name: value for name, value in entries.items() if name not in DTYPE_NAMES}
-    with atomic_write(folder / CONFIG) as file:
-        file.write((json.dumps(entries | {"torch_dtype": dtypes.float32.name}, indent=2) + "\n").encode())
+    write_entries(entries | {"torch_dtype": dtypes.float32.name}, folder / CONFIG)

@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from tallow.data.stories import SEPARATOR
 from tallow.errors import MissingPackageError, TokenizerError
-from tallow.io.atomic import atomic_write
 from tallow.io.json_object import parse_object
 from tallow.text.byte_letters import LETTERS_OF_BYTES
-from tallow.text.tokenizer import CONFIG, FILE, MAX_DEPTH, Tokenizer
+from tallow.text.tokenizer import CONFIG, FILE, MAX_DEPTH, Tokenizer, write_tokenizer
 
 MARK = SEPARATOR  # ends a text, and so stands before the next
+MARKS = {"bos_token": MARK, "eos_token": MARK}
 BYTES = 256
 TOKENIZER_FILES = (FILE, CONFIG, "special_tokens_map.json", "chat_template.jinja")
 SPELLING = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
@@ -61,7 +61,7 @@ def write_bytes(folder: Path) -> Vocabulary:
             "merges": [],
         },
     }
-    _write(json.dumps(entries, ensure_ascii=False, indent=1), folder)
+    write_tokenizer(entries, MARKS, folder)
     return of_bytes()
 
 
@@ -88,7 +88,7 @@ def write_learnt(texts: Iterable[str], size: int, folder: Path) -> Vocabulary:
         vocab_size=size, special_tokens=[MARK], initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator(texts, trainer)
-    _write(tokenizer.to_str(), folder)
+    write_tokenizer(json.loads(tokenizer.to_str()), MARKS, folder)
     return read(folder)
 
 
@@ -129,10 +129,3 @@ def _size(path: Path) -> int:
     pieces, added = entries["model"]["vocab"], entries.get("added_tokens") or []
     ids = pieces.values() if isinstance(pieces, dict) else range(len(pieces))
     return 1 + max([*ids, *(token["id"] for token in added)])
-
-
-def _write(tokenizer: str, folder: Path) -> None:
-    config = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": MARK, "eos_token": MARK}
-    for name, text in ((FILE, tokenizer), (CONFIG, json.dumps(config, indent=1))):
-        with atomic_write(folder / name) as file:
-            file.write((text + "\n").encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
@@ -16,6 +17,7 @@ from support.small_whisper import small_config
 
 import tallow as tl
 from tallow.audio import write_wav
+from tallow.cli import main
 from tallow.io import safetensors
 from tallow.models.whisper import Whisper, transcribe
 
@@ -91,8 +93,6 @@ def test_stdin(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere.wav"], r"nowhere.wav: No such file"),
-        (["config.json"], r"config.json cannot be read as sound"),
         (["noise.wav", "--language", "klingon"], r"language 'klingon'; one of en"),
         (["noise.wav", "--hallucination-silence-threshold", "1"], r"without word_timestamps"),
         (["noise.wav", "noise.wav", "--output-dir", "out"], r"two files of one name"),
@@ -101,8 +101,6 @@ def test_stdin(folder: Path) -> None:
     ],
 )
 def test_bad_input(arguments: list[str], message: str, folder: Path) -> None:
-    if "config.json" in arguments[0]:
-        pytest.importorskip("soundfile")
     done = run(*arguments, "--model", folder, cwd=folder)
     assert done.returncode == 2
     assert re.search(message, done.stderr), done.stderr
@@ -114,3 +112,62 @@ def test_without_a_model_it_is_the_one_that_comes_with_tallow(folder: Path) -> N
     assert done.returncode == 0, done.stderr
     assert re.search(r"it knows English digits.*; for all speech, --model openai/whisper-tiny", done.stderr)
     assert "--tokenizer without --model" in run(folder / "noise.wav", "--tokenizer", folder / "vocab.json").stderr
+
+
+def test_a_bad_file_does_not_end_the_others(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "cut ö.wav").write_bytes((folder / "short.wav").read_bytes()[:3000])
+    sounds = [folder / "short.wav", tmp_path / "cut ö.wav", tmp_path / "nowhere.wav", tmp_path, folder / "noise.wav"]
+    out = tmp_path / "out"
+    options = ["--model", str(folder), *GREEDY, "--output-dir", str(out)]
+    assert main(["transcribe", *map(str, sounds), *options]) == 1
+    said = capsys.readouterr().err.splitlines()
+    errors = [line for line in said if line.startswith("tallow transcribe: error: ")]
+    assert "cut ö.wav is truncated" in errors[0]
+    assert f"{tmp_path / 'nowhere.wav'}: No such file or directory" in errors[1]
+    assert f"{tmp_path}: Is a directory" in errors[2]
+    assert said[-1] == f"3 of 5 files were not transcribed: {', '.join(map(str, sounds[1:4]))}"
+    assert sorted(path.name for path in out.iterdir()) == ["noise.txt", "short.txt"]
+
+
+@pytest.mark.parametrize("form", ["txt", "srt", "json"])
+def test_text_and_reports_share_no_line(form: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where both are a terminal."""
+    terminal = io.StringIO()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setattr("sys.stderr", terminal)
+    sounds = [str(folder / "noise.wav"), str(folder / "short.wav")]
+    assert main(["transcribe", *sounds, "--model", str(folder), *GREEDY, "--format", form]) == 0
+    lines = terminal.getvalue().splitlines()
+    reports = [line for line in lines if "times real time" in line or re.search(r"wav: [\d.]+ s, \w+$", line)]
+    assert len(reports) == 4
+    assert all(line.startswith(str(folder)) for line in reports)
+    assert len([line for line in lines if line.strip() and not line.startswith(("loaded", str(folder)))]) >= 2
+
+
+def seen(line: str) -> str:
+    """What a terminal shows of a line on which carriage returns went back to its start."""
+    shown = ""
+    for part in line.split("\r"):
+        shown = part + shown[len(part) :]
+    return shown.rstrip()
+
+
+def test_the_bar_makes_way_for_text(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal where tqdm is, and one where it is not: no line of text has a piece of the bar in it."""
+    sound = str(folder / "noise.wav")
+    for has_tqdm in (True, False):
+        if has_tqdm:
+            pytest.importorskip("tqdm")
+        terminal = io.StringIO()
+        with monkeypatch.context() as patch:
+            patch.setattr(terminal, "isatty", lambda: True, raising=False)
+            patch.setattr("sys.stdout", terminal)
+            patch.setattr("sys.stderr", terminal)
+            if not has_tqdm:
+                patch.setattr("tallow.cli.progress.find_spec", lambda name: None)
+            assert main(["transcribe", sound, "--model", str(folder), *GREEDY]) == 0
+        written = terminal.getvalue()
+        assert "100%" in written
+        lines = [seen(line) for line in written.split("\n")]
+        assert not [line for line in lines if "0%" in line]
+        assert re.fullmatch(r".*noise.wav: 2.5 s of sound in .* times real time", lines[-2])

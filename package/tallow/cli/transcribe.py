@@ -3,7 +3,8 @@
 Without --model a small one that comes with tallow is used; it knows about a hundred words.
 
 The text goes to stdout, segment by segment, or with --output-dir to files named as the sounds are; progress and speed
-go to stderr. WAV files of 16 kHz are read as they are; others need the extra `audio`. The file - is stdin.
+go to stderr. WAV files of 16 kHz are read as they are; others need the extra `audio`. The file - is stdin. A file that
+cannot be read is reported, and the others are transcribed; the exit status is 1 then.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from tallow.audio.sound import Sound
 from tallow.cli.language_model import DTYPES, add_loading_options, number
-from tallow.cli.terminal import print_text, report
-from tallow.errors import ArgumentError
+from tallow.cli.progress import Progress
+from tallow.cli.terminal import one_line, printable, report, write_json
+from tallow.errors import ArgumentError, AudioError, MissingPackageError
 from tallow.io.atomic import atomic_write
 from tallow.models import spoken
 from tallow.models.whisper import Transcription, Whisper
@@ -26,6 +27,7 @@ from tallow.models.whisper.writers import WRITERS
 from tallow.text.whisper import TASKS, WhisperTokenizer
 
 STDIN = "-"
+FAILED = 1
 FALLBACKS = (0.2, 0.4, 0.6, 0.8, 1.0)  # the temperatures after --temperature 0
 
 is_positive = number(int, "1 or more", lambda n: n >= 1)
@@ -103,29 +105,61 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Transcribe each file.  Raises: TallowError, OSError for what cannot be used; KeyboardInterrupt"""
+    """Transcribe each file.
+
+    Returns:  1 if a file could not be read, else 0
+    Raises:  TallowError, OSError for what else cannot be used; KeyboardInterrupt
+    """
     paths = _output_paths(arguments)
     started = time.perf_counter()
     model = _load(arguments)
     report(f"loaded {arguments.model or 'spoken'} in {time.perf_counter() - started:.2f} s")
     if arguments.model is None:
         report(f"it knows {spoken.KNOWS}; for all speech, --model openai/whisper-tiny")
+    failed = []
     for name, path in zip(arguments.files, paths, strict=True):
-        transcription = Transcription(model, _sound(name), **_options(arguments))
-        report(f"{name}: {transcription.duration_s:.1f} s, {transcription.language}")
-        if path is None and arguments.format == "txt":
-            print_text(_lines(transcription, name))
+        try:
+            # Reads all of the file.
+            transcription = Transcription(model, _sound(name), **_options(arguments))
+        except (AudioError, MissingPackageError, OSError) as error:
+            failed.append(name)
+            report(f"tallow transcribe: error: {one_line(error)}")
             continue
-        for _ in _lines(transcription, name):
-            pass
-        text = WRITERS[arguments.format](transcription.transcript())
-        if path is None:
-            sys.stdout.write(text)
-        else:
-            with atomic_write(path) as file:
-                file.write(text.encode())
-            report(f"wrote {path}")
-    return 0
+        report(f"{name}: {transcription.duration_s:.1f} s, {transcription.language}")
+        _write(transcription, name, path, arguments.format)
+    if failed and len(arguments.files) > 1:
+        report(f"{len(failed)} of {len(arguments.files)} files were not transcribed: {', '.join(failed)}")
+    return FAILED if failed else 0
+
+
+def _write(transcription: Transcription, name: str, path: str | None, form: str) -> None:
+    """Transcribe a file, and print the text or write it to `path`."""
+    started = time.perf_counter()
+    with Progress(transcription.duration_s, name, "s") as progress:
+        for segment in transcription:
+            if path is None and form == "txt" and (text := segment.text.strip()):
+                progress.print(printable(text))
+            progress.advance_to(transcription.position_s)
+    seconds = time.perf_counter() - started
+    if path is not None or form != "txt":
+        _put(WRITERS[form](transcription.transcript()), path, form)
+    speed = transcription.position_s / seconds if seconds else 0.0
+    report(f"{name}: {transcription.position_s:.1f} s of sound in {seconds:.1f} s, {speed:.1f} times real time")
+    if path is not None:
+        report(f"wrote {path}")
+
+
+def _put(text: str, path: str | None, form: str) -> None:
+    """A whole transcript, to a file or stdout."""
+    if path is not None:
+        with atomic_write(path) as file:
+            file.write(text.encode())
+        return
+    if form == "json":
+        write_json(text)
+    else:
+        sys.stdout.write(text)
+    sys.stdout.flush()  # what is reported next comes after it
 
 
 def _load(arguments: argparse.Namespace) -> Whisper:
@@ -174,16 +208,3 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         "condition_on_previous_text": arguments.model is not None and not arguments.no_context,
         "clip_timestamps": arguments.clip,
     }
-
-
-def _lines(transcription: Transcription, name: str) -> Iterator[str]:
-    """The text of segments as they come; at the end, how fast that was."""
-    started = time.perf_counter()
-    first = True
-    for segment in transcription:
-        if text := segment.text.strip():
-            yield text if first else f"\n{text}"
-            first = False
-    seconds = time.perf_counter() - started
-    speed = transcription.position_s / seconds if seconds else 0.0
-    report(f"{name}: {transcription.position_s:.1f} s of sound in {seconds:.1f} s, {speed:.1f} times real time")

@@ -51,6 +51,7 @@ LAYERS = (
         "cuda",
         "distributions",
         "jit",
+        "plotting",
         "settings",
         "testing",
     ),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import signal
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ import pytest
 import tallow as tl
 from tallow.cli import main
 from tallow.training.language_modelling import LanguageModelTraining
+from tallow.training.progress import sparkline
 
 pytestmark = pytest.mark.native  # the tokenizer's file is read by a package that no tab has
 
@@ -35,12 +39,12 @@ def weights(folder: Path) -> dict[str, Any]:
     return {name: tensor.numpy() for name, tensor in tl.load(folder / "model.safetensors").items()}
 
 
-def interrupt_in_step(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupt_in_step(step: int, monkeypatch: pytest.MonkeyPatch, number: int = signal.SIGINT) -> None:
     learn = LanguageModelTraining.learn
 
     def learn_and_interrupt(self: LanguageModelTraining) -> tuple[float]:
         if self.step == step:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
         return learn(self)
 
     monkeypatch.setattr(LanguageModelTraining, "learn", learn_and_interrupt)
@@ -139,3 +143,86 @@ def test_a_run_that_diverges_leaves_its_last_checkpoint(
     assert "the norm of the gradients nan; lower the learning rate" in capsys.readouterr().err.replace("-nan", "nan")
     assert not (tmp_path / "out" / "model.safetensors").exists()
     assert tl.load_checkpoint(tmp_path / "out" / "checkpoint.safetensors")["step"] >= 1
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_other_signals_save_as_ctrl_c_does(
+    name: str, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = getattr(signal, name, None)
+    if number is None:
+        pytest.skip(f"this system has no {name}")
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        interrupt_in_step(1, patch, number)
+        assert train(text, "--out", out, "--steps", 3) == 128 + number
+    said = capsys.readouterr().err
+    assert re.search(
+        rf"^{re.escape(str(out))} has the model of step 2; loss .*; go on with --resume$", said, re.MULTILINE
+    )
+    assert (out / "model.safetensors").exists()
+    assert tl.load_checkpoint(out / "checkpoint.safetensors")["step"] == 2
+    assert train(text, "--out", out, "--steps", 3, "--resume") == 0
+
+
+def test_the_loss_as_a_line_and_as_a_picture(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "the loss, drückend.png"
+    options = [text, "--steps", 4, "--eval", text, "--eval-every", 2, "--log-every", 1]
+    assert train(*options, "--out", tmp_path / "first", "--plot", picture) == 0
+    said = capsys.readouterr().err
+    losses = re.findall(r"^step \d: loss ([\d.]+)", said, re.MULTILINE)
+    (ending,) = re.findall(r"has the model of step 4; loss (\S+) to (\S+) (\S+)$", said, re.MULTILINE)
+    assert ending[:2] == (losses[0], losses[-1])
+    assert ending[2] == sparkline([float(loss) for loss in losses])
+    assert picture.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    # A resumed run shows all of its steps; SVG has them as text.
+    monkeypatch.setattr("sys.stderr", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    drawn = tmp_path / "loss.SVG"
+    with monkeypatch.context() as patch:
+        interrupt_in_step(1, patch)
+        assert train(*options, "--out", tmp_path / "second", "--plot", drawn) == 130
+    assert train(*options, "--out", tmp_path / "second", "--plot", drawn, "--resume") == 0
+    root = ElementTree.parse(drawn).getroot()
+    lines = [group for group in root.iter("{http://www.w3.org/2000/svg}g") if "line2d" in group.get("id", "")]
+    paths = [path.get("d", "") for group in lines for path in group.iter("{http://www.w3.org/2000/svg}path")]
+    assert max(path.count("L ") + path.count("M ") for path in paths if "Q" not in path and "C" not in path) >= 4
+    sys.stderr.flush()
+    written = sys.stderr.buffer.getvalue().decode("ascii")  # type: ignore[attr-defined]
+    assert re.search(r"has the model of step 4; loss [\d.]+ to [\d.]+$", written, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("loss.gif", "loss.gif: no format of a picture; end its name in .png, .svg, .pdf"),
+        ("nowhere/loss.png", "nowhere/loss.png: No such file or directory"),
+        ("folder.png", "folder.png: Is a directory"),
+    ],
+)
+def test_a_picture_that_cannot_be_is_refused_before_the_run(
+    name: str, says: str, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "folder.png").mkdir()
+    assert train(text, "--out", tmp_path / "out", "--plot", tmp_path / name) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_picture_without_matplotlib(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert train(text, "--out", tmp_path / "out", "--plot", tmp_path / "loss.png") == 2
+    assert "a picture of the loss needs the package matplotlib" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_diverges_is_drawn_too(text: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    options = ["--steps", 9, "--warmup", 0, "--clip", "inf", "--learning-rate", 1e20, "--plot", tmp_path / "loss.png"]
+    assert train(text, "--out", tmp_path / "out", *options, sizes=SIZES.partition(" --learning")[0]) == 2
+    assert (tmp_path / "loss.png").stat().st_size > 1000

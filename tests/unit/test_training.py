@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -18,6 +19,7 @@ from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.training import LanguageModelSettings, LanguageModelTraining, Settings, Training, learning_rate_factor
 from tallow.training.processes import Processes
+from tallow.training.progress import interruption, sparkline
 from tallow.training.texts import Rows, documents, tokens_of
 from tallow.training.vocabulary import of_bytes
 
@@ -137,7 +139,16 @@ def test_other_settings_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("step", -1), ("scaler", None), ("curve", [["x"]]), ("sums", 3), ("seconds", "1"), ("settings", 0)],
+    [
+        ("step", -1),
+        ("scaler", None),
+        ("curve", [["x"]]),
+        ("sums", 3),
+        ("history", [[]]),
+        ("recent", None),
+        ("seconds", "1"),
+        ("settings", 0),
+    ],
 )
 def test_a_checkpoint_of_something_else_is_refused_before_anything_changes(
     name: str, value: Any, tmp_path: Path
@@ -217,3 +228,63 @@ def test_sixteen_bits_are_near(dtype: str, tmp_path: Path) -> None:
     assert [loss for (loss,) in near.run()] == pytest.approx(exact, rel=0.02)
     assert {each.dtype for each in near.model.parameters()} == {tl.float32}
     assert near.curve[-1][-1] < exact[0]
+
+
+# ---- how a run is shown, and stopped
+
+
+@pytest.mark.parametrize("points", [3, 500])
+def test_history_has_the_means_of_all_steps_also_after_a_break(
+    points: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tallow.training.run.POINTS", points)
+    run = Line(SETTINGS, tmp_path / "run")
+    losses = [loss for (loss,) in islice(run.run(), 5)]
+    run = Line(SETTINGS, tmp_path / "run")
+    run.resume()
+    losses += [loss for (loss,) in run.run()]
+    every = math.ceil(SETTINGS.steps / points)
+    ends = [*range(every, SETTINGS.steps, every), SETTINGS.steps]
+    assert [row[0] for row in run.history] == ends
+    for start, (end, mean) in zip([0, *ends[:-1]], run.history, strict=True):
+        assert mean == pytest.approx(np.mean(losses[start:end]))
+
+
+def test_sparkline() -> None:
+    assert sparkline([1, 2, 3, 4, 5, 6, 7, 8]) == "▁▂▃▄▅▆▇█"
+    assert sparkline([8.0, 1.0]) == "█▁"
+    assert sparkline([2.5, 2.5, 2.5]) == "▁▁▁"
+    assert sparkline([7, 9, 1, 1, 3, 5], width=3) == "█▁▄"  # of 8, 1 and 4, in sevenths
+    assert sparkline([]) == ""
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_the_first_signal_is_kept_and_the_second_acts(name: str) -> None:
+    number = getattr(signal, name, None)
+    if number is None:
+        pytest.skip(f"this system has no {name}")
+    before = signal.getsignal(number)
+    error = KeyboardInterrupt if name == "SIGINT" else SystemExit
+    with interruption() as stop:
+        assert not stop()
+        signal.raise_signal(number)
+        assert stop()
+        assert stop.signal == number
+        with pytest.raises(error) as raised:
+            signal.raise_signal(number)
+    if isinstance(raised.value, SystemExit):
+        assert raised.value.code == 128 + number
+    assert signal.getsignal(number) is before
+
+
+@pytest.mark.native
+def test_an_ignored_signal_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As nohup has them, and a shell what it starts with &."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with interruption() as stop:
+            signal.raise_signal(signal.SIGTERM)
+            assert not stop()
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,8 +1,8 @@
 """`tallow train`: train a language model on texts, in one process or in several.
 
-Without --model it is a new Llama, which reads bytes, or with --vocab pieces learnt from the texts. Ctrl-C stops after a
-step, and --resume goes on to the weights that a run without a break ends with. The folder is one that `tallow generate
---model` and transformers read.
+Without --model it is a new Llama, which reads bytes, or with --vocab pieces learnt from the texts. Ctrl-C, SIGTERM and
+SIGHUP stop after a step, and --resume goes on to the weights that a run without a break ends with. The folder is one
+that `tallow generate --model` and transformers read.
 
 Several processes share out each batch, and end with the weights of one, but for rounding:
 
@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import signal
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -35,8 +37,9 @@ from tallow.random import manual_seed
 from tallow.training import vocabulary
 from tallow.training.export import export
 from tallow.training.language_modelling import LanguageModelSettings, LanguageModelTraining
+from tallow.training.plot import check_plot, plot_losses
 from tallow.training.processes import Processes
-from tallow.training.progress import follow
+from tallow.training.progress import Stop, follow, interruption, sparkline
 from tallow.training.texts import Rows, Tokens, documents, tokens_of
 from tallow.training.vocabulary import Vocabulary
 
@@ -45,6 +48,7 @@ SIZES = {"width": 256, "layers": 4, "heads": 4}  # of a new model
 CONTEXT = 256
 LEARNING_RATES = {True: 1e-3, False: 5e-5}  # of a new model, and of one that has learnt
 INNER_MULTIPLE = 16
+SIGNALLED = 128  # the exit status of what a signal has stopped, and its number
 
 whole = number(int, "0 or more", lambda n: n >= 0)
 positive = number(int, "1 or more", lambda n: n >= 1)
@@ -147,10 +151,22 @@ def _add_running_options(group: argparse._ArgumentGroup) -> None:
             metavar="N",
             help=f"steps after which to {what} (default: %(default)s)",
         )
+    group.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="draw the loss there at the end, as .png, .svg or .pdf; needs the extra plot",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Raises: TallowError, OSError for what cannot be used; KeyboardInterrupt, once the run is saved"""
+    """Train.
+
+    Returns:  0 at the end of the run; 128 and the signal's number where SIGTERM or SIGHUP has stopped it
+    Raises:  TallowError, OSError for what cannot be used; KeyboardInterrupt once a run that Ctrl-C has stopped is saved
+    """
+    if arguments.plot is not None:
+        check_plot(arguments.plot)
     processes = Processes.join()
     is_first = processes.rank == 0
     device = processes.device(arguments.device)
@@ -165,16 +181,43 @@ def run(arguments: argparse.Namespace) -> int:
         parameters = sum(each.numel() for each in model.parameters())
         where = f" in {processes.size} processes" if processes.size > 1 else ""
         report(f"{parameters} parameters, {len(corpus.tokens)} tokens{where}; from step {training.step}")
-    finished = follow(
-        training, _describe, every=arguments.log_every, tokens=training.tokens_per_step, quiet=not is_first
-    )
-    if is_first:
-        export(model, arguments.out)
-        report(f"{arguments.out} has the model of step {training.step}")
-    processes.wait()
-    if not finished:
+    with interruption() as stop:  # a signal that comes while the model is written waits for that
+        finished = _follow(training, arguments, stop, quiet=not is_first)
+        if is_first:
+            export(model, arguments.out)
+            going_on = "" if finished else "; go on with --resume"
+            report(f"{arguments.out} has the model of step {training.step}{_curve(training)}{going_on}")
+        processes.wait()
+    if finished:
+        return 0
+    if stop.signal in (None, signal.SIGINT):  # None in processes that others have told to stop
         raise KeyboardInterrupt
-    return 0
+    return SIGNALLED + stop.signal
+
+
+def _follow(training: LanguageModelTraining, arguments: argparse.Namespace, stop: Stop, *, quiet: bool) -> bool:
+    """Take the remaining steps; whether the run has come to its end. The plot is drawn however it ends."""
+    try:
+        return follow(
+            training, _describe, every=arguments.log_every, tokens=training.tokens_per_step, quiet=quiet, stop=stop
+        )
+    finally:
+        if arguments.plot is not None and not quiet:
+            plot_losses(training, ("loss",), arguments.plot)
+            report(f"{arguments.plot} shows the loss")
+
+
+def _curve(training: LanguageModelTraining) -> str:
+    """How the loss went, in words and, where stderr can print it, as a line of blocks."""
+    losses = [row[1] for row in training.history]
+    if not losses:
+        return ""
+    line = f" {sparkline(losses)}"
+    try:
+        line.encode(sys.stderr.encoding or "ascii")
+    except UnicodeEncodeError:
+        line = ""
+    return f"; loss {losses[0]:.4f} to {losses[-1]:.4f}{line}"
 
 
 def _claim(out: Path, resume: bool) -> None:

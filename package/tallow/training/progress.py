@@ -8,10 +8,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any
 
 from tallow.errors import MissingPackageError
 from tallow.training.run import Training
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def progress_bar() -> Any:
@@ -23,22 +27,45 @@ def progress_bar() -> Any:
     return tqdm
 
 
+class Stop:
+    """Whether a signal has asked a run to stop.
+
+    Attributes:
+        signal: its number; None while there was none.
+    """
+
+    signal: int | None = None
+
+    def __call__(self) -> bool:
+        return self.signal is not None
+
+
 @contextmanager
-def interruption() -> Iterator[Callable[[], bool]]:
-    """Within it the first Ctrl-C is kept, for a run to `stop` by; the second one is raised, as ever."""
-    asked = False
+def interruption() -> Iterator[Stop]:
+    """Within it the first Ctrl-C, SIGTERM or SIGHUP is kept, for a run to `stop` by; the second one acts as ever.
 
-    def keep(_number: int, _frame: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
+    A signal that is ignored, as nohup does with SIGHUP and a shell with the SIGINT of what it starts with &, stays so.
+    """
+    stop = Stop()
+    before: dict[int, Any] = {}
 
-    before = signal.signal(signal.SIGINT, keep)
+    def keep(number: int, frame: Any) -> None:
+        if stop.signal is None:
+            stop.signal = number
+        elif callable(before[number]):
+            before[number](number, frame)  # raises KeyboardInterrupt
+        else:
+            sys.exit(128 + number)  # after what is being written is removed
+
+    for name in SIGNALS:
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, keep)
     try:
-        yield lambda: asked
+        yield stop
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def follow(
@@ -49,6 +76,7 @@ def follow(
     every: int = 10,
     tokens: int = 0,
     quiet: bool = False,
+    stop: Callable[[], bool] | None = None,
 ) -> bool:
     """Take the remaining steps and show them on stderr: a bar where that is a terminal and there is tqdm, else lines.
 
@@ -58,12 +86,14 @@ def follow(
         every: how many steps a line is for.
         tokens: of each step, to tell the speed by.
         quiet: show nothing.
+        stop: ends the run after a step, and saves it; None means on Ctrl-C, SIGTERM or SIGHUP, as `interruption` says.
 
-    Returns: whether the run has come to its end; if Ctrl-C has stopped it, it is saved
+    Returns: whether the run has come to its end; if it was stopped, it is saved
 
     Raises:  as `Training.run`
     """
-    with interruption() as stop, ExitStack() as shown:
+    with ExitStack() as shown:
+        stop = shown.enter_context(interruption()) if stop is None else stop
         if quiet:
             view: _Lines | _Bar | None = None
         elif sys.stderr.isatty() and find_spec("tqdm") is not None:
@@ -116,3 +146,15 @@ class _Bar:
 
     def say(self, line: str) -> None:
         self._bar.write(line, file=sys.stderr)
+
+
+def sparkline(values: Sequence[float], width: int = 24) -> str:
+    """Values as a line of blocks, from the lowest to the highest of them; more than `width` are averaged in groups."""
+    count = min(width, len(values))
+    edges = [i * len(values) // count for i in range(count + 1)] if count else []
+    means = [sum(values[start:end]) / (end - start) for start, end in pairwise(edges)]
+    if not means:
+        return ""
+    low, high = min(means), max(means)
+    step = (high - low) / (len(BLOCKS) - 1) or 1.0
+    return "".join(BLOCKS[round((mean - low) / step)] for mean in means)

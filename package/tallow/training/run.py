@@ -21,6 +21,7 @@ from tallow.random import Generator
 
 # Settings that a run may be resumed with others of: the weights do not depend on them.
 FREE = ("validate_every", "checkpoint_every")
+POINTS = 500  # of the history: enough for a picture, little in a checkpoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,8 @@ class Training(ABC):
         model: what comes of the run; a subclass sets it.
         step: how many steps were taken.
         curve: (step, mean of each training loss since the row before, and what `validate` says) at intervals.
+        history: (step, mean of each training loss since the row before) at shorter intervals: `POINTS` of them, or as
+            many as there are steps.
         seconds: time spent in steps and validation, over all sessions.
     """
 
@@ -90,10 +93,12 @@ class Training(ABC):
         self.step = 0
         self.seconds = 0.0
         self.curve: list[list[float]] = []
+        self.history: list[list[float]] = []
         self._module, self._optimizer, self._generator = module, optimizer, generator
         self._scaler = GradScaler("cpu", enabled=False) if scaler is None else scaler
         self._scheduler = LambdaLR(optimizer, lambda step: learning_rate_factor(step, settings))
-        self._sums: list[float] = []
+        self._sums: list[float] = []  # of the losses since the last row of `curve`
+        self._recent: list[float] = []  # and since that of `history`
 
     @abstractmethod
     def learn(self) -> Sequence[float]:
@@ -120,7 +125,8 @@ class Training(ABC):
             *losses, stopped = self._take_step(stop)
             stopping = stopped > 0
             self.step += 1
-            self._sums = [total + loss for total, loss in zip(self._sums or [0.0] * len(losses), losses, strict=True)]
+            self._sums = _added(self._sums, losses)
+            self._add_to_history(losses)
             if self.step % settings.validate_every == 0 or self.step == settings.steps:
                 self._add_to_curve()
             self.seconds += time.perf_counter() - started
@@ -139,6 +145,8 @@ class Training(ABC):
             seconds=self.seconds,
             curve=self.curve,
             sums=self._sums,
+            history=self.history,
+            recent=self._recent,
         )
 
     def resume(self) -> None:
@@ -158,17 +166,19 @@ class Training(ABC):
         self._scaler.load_state_dict(progress["scaler"])
         self.step, self.seconds = progress["step"], progress["seconds"]
         self.curve, self._sums = progress["curve"], progress["sums"]
+        self.history, self._recent = progress["history"], progress["recent"]
 
     def _check_progress(self, progress: Mapping[str, Any]) -> None:
         """Raises:  CheckpointError for a checkpoint that is not of a run"""
-        curve: Any = progress.get("curve")
         holds = {
             "settings": isinstance(progress.get("settings"), Mapping),
             "scaler": isinstance(progress.get("scaler"), dict),
             "step": type(progress.get("step")) is int and progress["step"] >= 0,
             "seconds": _are_numbers([progress.get("seconds")]),
-            "curve": isinstance(curve, list) and all(bool(row) and _are_numbers(row) for row in curve),
+            "curve": _are_rows(progress.get("curve")),
             "sums": _are_numbers(progress.get("sums")),
+            "history": _are_rows(progress.get("history")),
+            "recent": _are_numbers(progress.get("recent")),
         }
         if wrong := [name for name, is_so in holds.items() if not is_so]:
             raise CheckpointError(
@@ -204,9 +214,25 @@ class Training(ABC):
         self.curve.append([self.step, *means] + ([] if validation is None else [validation]))
         self._sums = []
 
+    def _add_to_history(self, losses: Sequence[float]) -> None:
+        self._recent = _added(self._recent, losses)
+        every = math.ceil(self.settings.steps / POINTS)
+        if self.step % every == 0 or self.step == self.settings.steps:
+            since = self.step - (self.history[-1][0] if self.history else 0)
+            self.history.append([self.step, *(total / since for total in self._recent)])
+            self._recent = []
+
     def _state(self) -> dict[str, Any]:
         state = {"model": self._module, "optimizer": self._optimizer, "scheduler": self._scheduler}
         return state if self._generator is None else {**state, "generator": self._generator}
+
+
+def _added(sums: Sequence[float], losses: Sequence[float]) -> list[float]:
+    return [total + loss for total, loss in zip(sums or [0.0] * len(losses), losses, strict=True)]
+
+
+def _are_rows(values: Any) -> bool:
+    return isinstance(values, list) and all(bool(row) and _are_numbers(row) for row in values)
 
 
 def _are_numbers(values: Any) -> bool:

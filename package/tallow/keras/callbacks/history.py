@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from tallow.errors import ArgumentError, MissingPackageError
+from tallow.errors import ArgumentError
 from tallow.keras.callbacks.callback import Callback, Logs
+from tallow.plotting import figure_class
 
 
 class History(Callback):
@@ -70,12 +71,8 @@ class History(Callback):
 
 def _figure_class() -> Any:
     """matplotlib's Figure, able to show itself in a notebook: without pyplot, which would keep it, none knows how."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingPackageError("matplotlib", "history.plot()", "plot") from error
 
-    class ShownFigure(Figure):
+    class ShownFigure(figure_class("history.plot()")):  # type: ignore[misc]
         def _repr_png_(self) -> bytes:
             picture = io.BytesIO()
             self.savefig(picture, format="png")

@@ -86,9 +86,9 @@ for fifty, among words that have nothing to do with each other; of long rows of 
 ## When it guesses
 
 The mean log-probability of a text's tokens (`avg_logprob` of a segment) tells phrases that the model knows from speech
-that it cannot know. `spoken.LOGPROB_THRESHOLD` is -0.3; the pages call what is below it a guess. OpenAI's -1.0 would find
-no guess: a model that knows few words is soon sure of one. Percentiles, of 150 of the held-out phrases, clean and noisy,
-and of 92 ordinary English, German, French and Spanish sentences by eSpeak NG:
+that it cannot know. `spoken.LOGPROB_THRESHOLD` is -0.3; the page calls what is below it a guess. OpenAI's -1.0 would
+find no guess: a model that knows few words is soon sure of one. Percentiles of 150 of the held-out phrases, clean and
+noisy, and of 92 ordinary English, German, French and Spanish sentences by eSpeak NG:
 
 | | 5% | 25% | median | 75% | 95% | below -0.3 |
 | --- | --- | --- | --- | --- | --- | --- |

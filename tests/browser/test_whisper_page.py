@@ -196,7 +196,7 @@ def ink(canvas: Locator) -> np.ndarray[Any, Any]:
 
 
 def test_picture_ends_where_the_sound_does(shared: Listener, tmp_path: Path) -> None:
-    """Noise up to its last instant, in windows that are mostly padding: the ink reaches the right edge, and varies there."""
+    """Noise up to its last instant, in windows that are mostly padding: the ink varies up to the right edge."""
     seconds = 1.5
     noise = np.random.default_rng(0).standard_normal(round(seconds * RATE)).clip(-3, 3) / 4
     write_wav(tmp_path / "noise.wav", noise, RATE)

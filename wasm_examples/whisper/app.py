@@ -159,7 +159,7 @@ class Demo:
         return {"segment": segment and self._plain(segment), "stats": stats | progress.counted}
 
     def keep(self, *, count: int) -> None:
-        """End the transcription, and forget all segments but the first `count`: the page has stopped, and shows those."""
+        """End the transcription, and keep its first `count` segments: the page has stopped, and shows those."""
         self._segments = iter(())
         if self._run is not None:
             del self._run.segments[count:]

@@ -14,10 +14,10 @@ from tallow.models.whisper import Whisper
 FOLDER = Path(__file__).parent
 KNOWS = "English digits, numbers to 999, colours, directions, days, months, and short commands made of them"
 
-# A text is unlikely whose tokens' mean log-probability is below it. Of clean phrases that the model knows, said by eSpeak
-# NG's voices that it was not trained on, 3% are below, most of them with errors; of ordinary English, German, French
-# and Spanish sentences 97%. The -1.0 that OpenAI has for its models would find none of these: a model that knows a
-# hundred words is sure of one soon. (150 phrases, 97 windows of sentences; README.md has the table.)
+# A text is unlikely whose tokens' mean log-probability is below it. Of phrases that the model knows, said by voices of
+# eSpeak NG that it was not trained on, 3% are below, most of them with errors; of ordinary English, German, French and
+# Spanish sentences 97%. The -1.0 that OpenAI has for its models would find none of these: a model that knows a hundred
+# words is soon sure of one. (150 phrases, 97 windows of sentences; README.md has the table.)
 LOGPROB_THRESHOLD = -0.3
 
 

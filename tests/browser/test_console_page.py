@@ -198,6 +198,30 @@ def test_code_that_awaits_is_interrupted(console: Console) -> None:
     assert console.run("6 * 7") == "42\n"
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import time\nprint('begun')\nwhile True: time.sleep(0.5)",
+        "import time\nprint('begun')\ntime.sleep(1000)",
+        "import asyncio\nprint('begun')\nasyncio.run(asyncio.sleep(1000))",
+    ],
+)
+def test_code_that_waits_is_interrupted(console: Console, code: str) -> None:
+    console.start(code)
+    expect(console.output).to_contain_text("begun")
+    console.click("interrupt").ready()
+    expect(console.output.locator(".error b")).to_have_text("KeyboardInterrupt\n")
+    assert console.run("6 * 7") == "42\n"
+
+
+def test_sleep_is_that_of_python(console: Console) -> None:
+    assert console.run("import time\nt = time.monotonic(); time.sleep(0.3); 0.3 <= time.monotonic() - t") == "True\n"
+    assert "ValueError: sleep length must be non-negative" in console.run("time.sleep(-1)")
+    assert "TypeError" in console.run("time.sleep('1')")
+    code = "async def fail(): raise LookupError('once')\ntry: asyncio.run(fail())\nexcept LookupError as error: print(error)"
+    assert console.run(f"import asyncio\n{code}\nasyncio.run(asyncio.sleep(0, 'value'))") == "once\n'value'\n"
+
+
 def test_interrupt_with_nothing_running(console: Console) -> None:
     console.click("interrupt")
     expect(console.status).to_have_text("Nothing is running.")
@@ -367,7 +391,18 @@ def test_code_that_does_not_answer_is_ended_by_a_restart(page: Page, site: str) 
     assert "NameError" in console.run("gone")
 
 
-def test_page_that_is_not_isolated_restarts_python(page: Page, site: str) -> None:
+def test_code_that_goes_on_after_an_interrupt_is_offered_a_restart(console: Console) -> None:
+    """It answers while it sleeps, and is not ended for that. The offer goes when the code has ended by itself."""
+    begin = "import time\nprint('begun')\nend = None\nwhile end is None or time.monotonic() < end:\n    try: time.sleep(0.1)\n"
+    console.start(f"{begin}    except KeyboardInterrupt: end = time.monotonic() + 6")
+    expect(console.output).to_contain_text("begun")
+    console.click("interrupt")
+    expect(console.error).to_contain_text("does not answer")
+    console.ready()
+    expect(console.error).to_be_hidden()
+
+
+def test_page_that_is_not_isolated_interrupts_what_waits_and_offers_a_restart(page: Page, site: str) -> None:
     def without_isolation(route: Any) -> None:
         response = route.fetch()
         headers = {name: value for name, value in response.headers.items() if not name.startswith("cross-origin")}
@@ -377,10 +412,16 @@ def test_page_that_is_not_isolated_restarts_python(page: Page, site: str) -> Non
     page.route(f"{site}{PAGE}", without_isolation)
     console = Console(page).open(site)
     assert not page.evaluate("crossOriginIsolated")
-    console.start(ENDLESS)
+    console.start("import time\nprint('begun')\nwhile True: time.sleep(0.5)")
+    expect(console.output).to_contain_text("begun")
+    console.click("interrupt").ready()
+    expect(console.output).to_contain_text("KeyboardInterrupt")
+    console.click("clear").start(ENDLESS)
     expect(console.output).to_contain_text("begun")
     console.click("interrupt")
-    expect(console.output).to_contain_text("not cross-origin isolated. Python was restarted")
+    expect(console.error).to_contain_text("not cross-origin isolated")
+    page.get_by_role("button", name="Restart Python").click()
+    expect(console.output).to_contain_text("Python was restarted")
     expect(console.status).to_contain_text("Ready: tallow", timeout=START_MS)
     assert console.run("1 + 1") == "2\n"
 
@@ -410,11 +451,24 @@ def test_a_model_of_the_hub_in_one_line(console: Console, tmp_path: Path) -> Non
         console.page.context.unroute("https://huggingface.co/**")
 
 
-def test_what_waits_for_python_is_dropped_by_an_interrupt(page: Page, site: str) -> None:
+def test_browser_that_cannot_suspend_python_interrupts_what_sleeps(page: Page, site: str) -> None:
+    """Safari has no JSPI; and what waits for Python is dropped by an interrupt, there as everywhere."""
+
+    def without_jspi(route: Any) -> None:
+        response = route.fetch()
+        script = "delete WebAssembly.Suspending; delete WebAssembly.promising; delete WebAssembly.Suspender;\n"
+        route.fulfill(response=response, body=script + response.text())
+
+    page.route("**/web/worker.js", without_jspi)
     page.goto(site + PAGE)
     console = Console(page).start("dropped = 1").click("interrupt")
     expect(console.status).to_contain_text("Ready: tallow", timeout=START_MS)
     assert "NameError" in console.run("dropped")
+    assert console.run("from pyodide.ffi import can_run_sync\ncan_run_sync()") == "False\n"
+    console.start("import time\nprint('begun')\nwhile True: time.sleep(1000)")
+    expect(console.output).to_contain_text("begun")
+    console.click("interrupt").ready()
+    expect(console.output).to_contain_text("KeyboardInterrupt")
 
 
 def test_what_was_typed_while_python_started_runs_then(page: Page, site: str) -> None:

@@ -1,5 +1,5 @@
 import { isolate } from "../../web/isolation.js";
-import { ProblemBox, ProgressBar, element } from "../../web/page.js";
+import { ProblemBox, ProgressBar, Status, element } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime } from "../../web/tallow.js";
 import { Prompt } from "./prompt.js";
@@ -12,11 +12,11 @@ const EXAMPLES = [
   ["pytorch.py", "Code written for PyTorch"],
   ["kernel_speed.py", "Time the kernels"],
 ];
-// Code that catches KeyboardInterrupt, or a single long operation, is given this long before a restart is offered.
+// Code that catches KeyboardInterrupt, a single long operation, or any code where a page cannot interrupt, is given this
+// long before a restart is offered.
 const PATIENCE_MS = 3000;
 
 const page = {
-  status: element("status", HTMLElement),
   interrupt: element("interrupt", HTMLButtonElement),
   clear: element("clear", HTMLButtonElement),
   form: element("form", HTMLFormElement),
@@ -26,6 +26,7 @@ const page = {
   share: element("share", HTMLButtonElement),
   examples: element("examples", HTMLElement),
 };
+const status = new Status(element("status", HTMLElement));
 const problems = new ProblemBox(element("error", HTMLElement));
 const progress = new ProgressBar(element("progress", HTMLElement));
 const terminal = new Terminal(element("output", HTMLElement));
@@ -38,22 +39,26 @@ class Session {
   #queue = [];
   #running = false;
   #booted = false;
+  /** @type {number | undefined}  the timer of the offer to restart */
+  #patience;
+  #isOffered = false;
 
   /** Boot Python. @returns {Promise<boolean>} whether it runs */
   async #start() {
     const runtime = this.#runtime;
     try {
       const started = await runtime.start(new URL("app.py", import.meta.url), {
+        modules: [new URL("waits.py", import.meta.url)],
         libraries: ["huggingface_tokenizers"],
         onProgress: (report) => progress.show(report),
       });
       const kernels = await runtime.call("kernels");
       this.#booted = true;
-      say(`Ready: tallow ${started.tallow}, Python ${started.python}, kernels ${kernels}.`);
+      status.say(`Ready: tallow ${started.tallow}, Python ${started.python}, kernels ${kernels}.`);
       return true;
     } catch (error) {
       if (runtime === this.#runtime) {
-        say("Python is not running.");
+        status.say("Python is not running.");
         problems.show(error, { label: "Try again", action: () => location.reload() });
       }
       return false;
@@ -82,14 +87,17 @@ class Session {
   async #run(code) {
     terminal.begin(code);
     const runtime = this.#runtime;
-    say("Running.");
+    status.say("Running.");
     document.body.classList.add("burning");
     try {
       await runtime.call("run", { source: code }, { onEvent: (piece) => terminal.write(piece) });
-      say("Ready.");
     } catch (error) {
       if (runtime === this.#runtime) problems.show(error); // else it was replaced, and the page says so
     } finally {
+      if (runtime === this.#runtime) {
+        this.#endPatience();
+        status.say("Ready.");
+      }
       terminal.flush();
       document.body.classList.remove("burning");
     }
@@ -109,20 +117,31 @@ class Session {
 
   /** Stop the cell that runs, and those that wait for it. */
   async interrupt() {
-    if (!this.#running) return say("Nothing is running.");
+    if (!this.#running) return status.remark("Nothing is running.");
     this.#queue = [];
-    if (!this.#booted) return say("Python is starting. What waited for it will not run.");
+    if (!this.#booted) return status.say("Python is starting. What waited for it will not run.");
     const runtime = this.#runtime;
-    if (!runtime.interrupt()) return this.restart("This page cannot interrupt Python, because it is not cross-origin isolated.");
-    say("Interrupting.");
-    const restart = () => {
-      if (runtime !== this.#runtime || !this.#running) return;
-      const problem = new Problem("NoAnswer", "The code does not answer.", "Wait for it, or restart Python; its variables are then gone.");
-      problems.show(problem, { label: "Restart Python", action: () => this.restart("Python did not answer.") });
-    };
-    const timer = setTimeout(restart, PATIENCE_MS);
-    await runtime.call("cancel").catch(() => {}); // the runtime was closed
-    clearTimeout(timer);
+    status.say("Interrupting.");
+    // Whether anything ends the cell is seen at its end alone: also code that goes on answers while it awaits.
+    this.#patience ??= window.setTimeout(() => this.#offerRestart(), PATIENCE_MS);
+    runtime.interrupt(); // code that computes, where the page can
+    await runtime.call("cancel").catch(() => {}); // code that waits; the runtime may be closed meanwhile
+  }
+
+  #offerRestart() {
+    this.#patience = undefined;
+    this.#isOffered = true;
+    const why = globalThis.crossOriginIsolated ? "The code does not answer." : "The code does not answer: this page is not cross-origin isolated, so it cannot interrupt code that computes.";
+    const problem = new Problem("NoAnswer", why, "Wait for it, or restart Python; its variables are then gone.");
+    problems.show(problem, { label: "Restart Python", action: () => this.restart("Python did not answer.") });
+  }
+
+  /** The cell has ended: nothing is left to offer. */
+  #endPatience() {
+    clearTimeout(this.#patience);
+    this.#patience = undefined;
+    if (this.#isOffered) problems.hide();
+    this.#isOffered = false;
   }
 
   /** End Python, whatever it does, and begin a new session. @param {string} reason */
@@ -130,12 +149,13 @@ class Session {
     const runtime = this.#runtime;
     this.#queue = [];
     this.#booted = false;
+    this.#endPatience();
     this.#runtime = Runtime.create();
     this.#started = this.#start();
     runtime.close();
     problems.hide();
     terminal.write({ stream: "note", text: `${reason} Python was restarted: its variables are gone.\n` });
-    say("Python is starting again.");
+    status.say("Python is starting again.");
   }
 }
 
@@ -171,7 +191,7 @@ async function share(prompt) {
 async function copy(text, done) {
   try {
     await navigator.clipboard.writeText(text);
-    say(done);
+    status.remark(done);
   } catch (error) {
     problems.show(new Problem("NoClipboard", `The browser does not let the page copy: ${error}`, "Select the text and copy it."));
   }
@@ -199,11 +219,6 @@ function showExamples(prompt) {
       return item;
     }),
   );
-}
-
-/** @param {string} text */
-function say(text) {
-  page.status.textContent = text;
 }
 
 /** @param {Session} session @param {Prompt} prompt */

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from pyodide.code import CodeRunner
 from pyodide.console import Console
+from waits import Waits
 
 import __main__
 import tallow as tl
@@ -72,6 +73,7 @@ class Demo:
         self._compile.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         self._cells = 0
         self._task: asyncio.Task[Any] | None = None
+        self._waits = Waits()
 
     def kernels(self) -> str:
         return kernels.info().library
@@ -122,8 +124,8 @@ class Demo:
             output.flush()
 
     def cancel(self) -> None:
-        """Stop a cell that awaits. One that computes is interrupted, see Runtime.interrupt."""
-        if self._task:
+        """Stop a cell that awaits, or waits. One that computes is interrupted, see Runtime.interrupt."""
+        if not self._waits.interrupt() and self._task:
             self._task.cancel()
 
 

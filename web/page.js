@@ -89,12 +89,29 @@ function sentence(text) {
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
-/** The number in a form's field; Python checks what it means. @param {HTMLInputElement} input @param {string} name @param {{ whole?: boolean }} [kind] */
-export function readNumber(input, name, { whole = false } = {}) {
+/**
+ * The number in a form's field, from its `min` to its `max`.
+ * @param {HTMLInputElement} input
+ * @param {{ whole?: boolean, above?: number }} [kind]  `above` is what it must be larger than, where `min` would let that in
+ * @throws {Problem} it is none, by the name that the field has on the page
+ */
+export function readNumber(input, { whole = false, above = -Infinity } = {}) {
   const value = input.valueAsNumber;
-  if (!Number.isNaN(value) && (!whole || Number.isSafeInteger(value))) return value;
+  const [least, most] = [bound(input.min, -Infinity), bound(input.max, Infinity)];
+  const isNumber = !Number.isNaN(value) && (!whole || Number.isSafeInteger(value));
+  if (isNumber && least <= value && value <= most && above < value) return value;
   input.focus();
-  throw new Problem("BadNumber", `${name} is not a ${whole ? "whole " : ""}number.`, `Write one, such as ${input.defaultValue}.`);
+  const name = input.labels?.[0]?.textContent?.trim() ?? "This";
+  const kind = `${whole ? "whole " : ""}number`;
+  if (!isNumber) throw new Problem("BadNumber", `${name} is not a ${kind}.`, `Write one, such as ${input.defaultValue}.`);
+  const from = above > -Infinity ? `above ${above}` : `of ${least} or more`;
+  const to = most < Infinity ? ` and of ${most} at most` : "";
+  throw new Problem("BadNumber", `${name} cannot be ${value}.`, `Write a ${kind} ${from}${to}, such as ${input.defaultValue}.`);
+}
+
+/** @param {string} attribute @param {number} otherwise */
+function bound(attribute, otherwise) {
+  return attribute === "" ? otherwise : Number(attribute);
 }
 
 /** A bar with a line of text below it. */

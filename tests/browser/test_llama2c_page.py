@@ -197,12 +197,13 @@ def test_stop_when_nothing_runs(reader: Reader) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("steps", 0, ["steps=0", "Write 1 or more."]),
+        ("steps", 0, ["Steps cannot be 0", "whole number of 1 or more"]),
         ("steps", 1.5, ["Steps", "whole number"]),
         ("steps", "", ["Steps"]),
-        ("temperature", -1, ["temperature=-1"]),
-        ("top_p", 0, ["top_p=0"]),
-        ("top_p", 2, ["top_p=2"]),
+        ("temperature", -1, ["Temperature cannot be -1", "0 or more"]),
+        ("top_p", 0, ["Top-p cannot be 0", "above 0 and of 1 at most"]),
+        ("top_p", 2, ["Top-p cannot be 2", "1 at most"]),
+        ("seed", -1, ["Seed cannot be -1"]),
         ("seed", "", ["Seed"]),
         ("prompt", "a dog " * 600, ["prompt", "512", "Shorten"]),
     ],

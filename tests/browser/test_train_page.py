@@ -268,10 +268,10 @@ def test_diverged_training_says_so_and_ends(bench: Bench) -> None:
         ("hidden", "16, 0", ["from 1 to 512"]),
         ("hidden", "9 " * 9, ["9 hidden layers", "at most 8"]),
         ("lr", "", ["Learning rate"]),
-        ("lr", -1, ["learning rate", "-1"]),
-        ("batch-size", 0, ["batch_size=0", "1 or more"]),
+        ("lr", -1, ["Learning rate cannot be -1", "0 or more"]),
+        ("batch-size", 0, ["Batch size cannot be 0", "1 or more"]),
         ("batch-size", 1.5, ["Batch size", "whole number"]),
-        ("weight-decay", -1, ["weight_decay", "-1"]),
+        ("weight-decay", -1, ["Weight decay cannot be -1"]),
         ("seed", "", ["Seed"]),
     ],
 )

@@ -223,10 +223,10 @@ function secondsSinceOpening() {
 function readOptions() {
   return {
     prompt: page.prompt.value,
-    steps: readNumber(page.steps, "Steps", { whole: true }),
-    temperature: readNumber(page.temperature, "Temperature"),
-    top_p: readNumber(page.topP, "Top-p"),
-    seed: readNumber(page.seed, "Seed", { whole: true }),
+    steps: readNumber(page.steps, { whole: true }),
+    temperature: readNumber(page.temperature),
+    top_p: readNumber(page.topP, { above: 0 }),
+    seed: readNumber(page.seed, { whole: true }),
   };
 }
 

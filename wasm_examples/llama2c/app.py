@@ -68,7 +68,7 @@ class Demo:
         if self._loaded is None:
             raise NothingLoaded("there is no model yet", mend="choose a model and its tokenizer first")
         if steps < 1:
-            raise ArgumentError(f"steps={steps}", mend="write 1 or more")
+            raise ArgumentError(f"Steps cannot be {steps}", mend="write 1 or more")
         model, tokenizer = self._loaded
         sample = Sampler(temperature=temperature, top_p=top_p, seed=seed)
         ids = tokenizer.encode(prompt, bos=True)

@@ -339,14 +339,14 @@ function readSettings() {
   return {
     dataset: page.dataset.value,
     noise: page.noise.valueAsNumber,
-    seed: readNumber(page.seed, "Seed", { whole: true }),
+    seed: readNumber(page.seed, { whole: true }),
     network: page.network.value,
     hidden: page.hidden.value,
     activation: page.activation.value,
     optimizer: page.optimizer.value,
-    lr: readNumber(page.lr, "Learning rate"),
-    weight_decay: readNumber(page.weightDecay, "Weight decay"),
-    batch_size: readNumber(page.batchSize, "Batch size", { whole: true }),
+    lr: readNumber(page.lr),
+    weight_decay: readNumber(page.weightDecay),
+    batch_size: readNumber(page.batchSize, { whole: true }),
   };
 }
 

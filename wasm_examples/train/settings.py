@@ -41,9 +41,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not 0 <= self.noise <= 1:
-            raise ArgumentError(f"noise={self.noise}", mend="write a number from 0 to 1")
+            raise ArgumentError(f"Noise cannot be {self.noise}", mend="write a number from 0 to 1")
         if self.batch_size < 1:
-            raise ArgumentError(f"batch_size={self.batch_size}", mend="write 1 or more")
+            raise ArgumentError(f"Batch size cannot be {self.batch_size}", mend="write 1 or more")
 
     def data_key(self) -> tuple[object, ...]:
         return self.dataset, self.noise, self.seed

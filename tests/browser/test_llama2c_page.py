@@ -182,6 +182,18 @@ def test_stop_keeps_the_text_and_the_next_story_begins_at_once(reader: Reader, r
     assert reader.tell() + "\n" == reference[1]["text"]
 
 
+def test_example_takes_the_place_of_the_story_that_is_being_written(reader: Reader) -> None:
+    """Its text is begun at once, and not a word of the other story is in it."""
+    example = reader.page.get_by_test_id("example").last
+    alone = reader.tell(prompt=example.inner_text())
+    reader.fill(prompt="The cat " * 100, steps=512).generate()
+    expect(reader.output).to_contain_text("The cat The cat")
+    reader.fill(steps=256)
+    example.click()
+    expect(reader.output).not_to_contain_text("The cat The cat")
+    assert reader.story() == alone
+
+
 def test_second_click_on_generate_changes_nothing(reader: Reader, reference: list[dict[str, Any]]) -> None:
     reader.page.get_by_test_id("generate").dblclick()
     assert reader.story() + "\n" == reference[1]["text"]
@@ -284,6 +296,21 @@ def test_stop_while_everything_is_loading(fresh: Reader, model: Path, tokenizer:
     expect(fresh.status).to_have_text(re.compile("topped|Python is ready|Ready"), timeout=START_MS)
     assert fresh.text() == ""
     assert fresh.tell(prompt="The", steps=5).startswith("The"), "the chosen files are loaded after all"
+
+
+def test_status_is_of_the_model_that_was_chosen_last(
+    reader: Reader, host: Host, model: Path, tokenizer: Path
+) -> None:
+    reader.page.evaluate(
+        """() => { window.said = []; new MutationObserver(() => said.push(document.querySelector("#status").textContent))
+          .observe(document.querySelector("#status"), { childList: true }); }"""
+    )
+    load_addresses(reader, host.url("slow/stories260K.bin"), host.url("plain/tok512.bin"))
+    expect(reader.page.get_by_test_id("progress")).to_contain_text("Downloading", timeout=START_MS)
+    reader.page.get_by_test_id("preset-stories").click()
+    reader.is_ready()
+    assert reader.page.evaluate("said.slice(said.lastIndexOf('Loading stories'))") == ["Loading stories", "Ready."]
+    reader.choose(model, tokenizer).is_ready()
 
 
 def test_dropped_files_find_their_places(fresh: Reader, model: Path, tokenizer: Path) -> None:

@@ -1,6 +1,7 @@
 import { isolate } from "../../web/isolation.js";
 import { Kept } from "../../web/kept.js";
-import { Figures, ProblemBox, ProgressBar, aborted, element, megabytes, onDrop, readNumber } from "../../web/page.js";
+import { Latest } from "../../web/latest.js";
+import { Figures, ProblemBox, ProgressBar, Status, aborted, element, megabytes, onDrop, readNumber } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime, SITE } from "../../web/tallow.js";
 import { kindOf } from "./files.js";
@@ -15,7 +16,6 @@ const PACKAGED = { name: "stories", files: {}, size: "built in", origin: "traine
 
 const page = {
   modelName: element("model-name", HTMLElement),
-  choices: element("choices", HTMLDetailsElement),
   presets: element("presets", HTMLElement),
   modelFile: element("model-file", HTMLInputElement),
   tokenizerFile: element("tokenizer-file", HTMLInputElement),
@@ -26,13 +26,13 @@ const page = {
   examples: element("examples", HTMLElement),
   prompt: element("prompt", HTMLTextAreaElement),
   stop: element("stop", HTMLButtonElement),
-  status: element("status", HTMLElement),
   output: element("output", HTMLElement),
   steps: element("steps", HTMLInputElement),
   temperature: element("temperature", HTMLInputElement),
   topP: element("top-p", HTMLInputElement),
   seed: element("seed", HTMLInputElement),
 };
+const status = new Status(element("status", HTMLElement));
 const problems = new ProblemBox(element("error", HTMLElement));
 const progress = new ProgressBar(element("progress", HTMLElement));
 const downloads = new Kept(element("kept", HTMLElement), markKept);
@@ -46,10 +46,10 @@ class Storyteller {
   #current = null;
   /** @type {Choice}  what was last asked for, whatever became of it */
   #choice = PACKAGED;
-  /** @type {{ controller: AbortController, done: Promise<boolean> } | null} */
-  #loading = null;
-  /** @type {AbortController | null} */
-  #writing = null;
+  /** @type {Latest<boolean>}  whether the model can be used */
+  #loading = new Latest();
+  /** @type {Latest<void>} */
+  #writing = new Latest();
   #numbers = new Numbers();
 
   constructor() {
@@ -57,13 +57,13 @@ class Storyteller {
     this.#started.then(
       (started) => {
         this.#numbers.start(started);
-        if (this.#loading) return;
+        if (this.#loading.busy) return;
         progress.hide();
-        say("Python is ready. Choose a model.");
+        status.say("Python is ready. Choose a model.");
       },
       (error) => {
         progress.hide();
-        say("Python is not running.");
+        status.say("Python is not running.");
         problems.show(error, { label: "Try again", action: () => location.reload() });
       },
     );
@@ -71,32 +71,31 @@ class Storyteller {
   }
 
   /** Load a model in place of the one that is loading or loaded. @param {Choice} choice */
-  load(choice) {
-    this.#abort();
+  async load(choice) {
+    this.#writing.stop();
     this.#choice = choice;
-    const controller = new AbortController();
-    const loading = { controller, done: this.#load(choice, controller.signal) };
-    this.#loading = loading;
-    loading.done.finally(() => {
-      if (this.#loading !== loading) return; // another load has taken over the page
-      this.#loading = null;
-      progress.hide();
-      page.modelName.textContent = this.#current?.description ?? "None. Choose a model and its tokenizer.";
-      markPreset(this.#current?.name ?? null);
-      downloads.show();
-    });
+    problems.hide();
+    await this.#beginLoading(choice);
+  }
+
+  /** @param {Choice} choice */
+  async #beginLoading(choice) {
+    status.say(`Loading ${choice.name}`);
+    page.modelName.textContent = `Loading ${choice.name}`;
+    markPreset(null);
+    await this.#loading.begin((signal) => this.#load(choice, signal));
+    if (this.#loading.busy) return; // another load has taken over the page
+    progress.hide();
+    page.modelName.textContent = this.#current?.description ?? "None. Choose a model and its tokenizer.";
+    markPreset(this.#current?.name ?? null);
+    downloads.show();
   }
 
   /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>} whether it can be used */
   async #load({ name, files }, signal) {
-    problems.hide();
-    say(`Loading ${name}`);
-    page.modelName.textContent = `Loading ${name}`;
-    markPreset(null);
     try {
       await Promise.race([this.#started, aborted(signal)]);
     } catch {
-      if (signal.aborted) say("Loading stopped.");
       return false; // when Python did not start, the page says so already
     }
     try {
@@ -105,55 +104,51 @@ class Storyteller {
       const description = `${name}: ${count(parameters)} parameters, ${layers} layers of ${width}, context of ${context} tokens`;
       this.#current = { name, description, context };
       this.#numbers.load(loaded);
-      // On a phone the choices would keep the story off the screen.
-      if (matchMedia("(max-width: 60rem)").matches) page.choices.open = false;
-      say(["Ready.", loaded.notice ?? ""].join(" ").trim());
+      status.say(["Ready.", loaded.notice ?? ""].join(" ").trim());
       return true;
     } catch (error) {
-      if (signal.aborted) say("Loading stopped.");
-      else {
-        say(`${name} could not be loaded.`);
+      if (!signal.aborted) {
+        status.say(`${name} could not be loaded.`);
         problems.show(error);
       }
       return false;
     }
   }
 
-  /** Write a story; does nothing while one is being written. */
+  /** Write a story by the options as they are now, in place of the one that is being written. */
   async generate() {
-    if (this.#writing) return say("The story is being written; stop it first to begin another.");
     problems.hide();
-    const controller = new AbortController();
+    await this.#writing.begin((signal) => this.#tryToWrite(signal));
+  }
+
+  /** @param {AbortSignal} signal */
+  async #tryToWrite(signal) {
     try {
       const options = readOptions();
-      if (!this.#current && !this.#loading) this.load(this.#choice); // it was stopped, or failed
-      this.#writing = controller;
+      if (!this.#current && !this.#loading.busy) this.#beginLoading(this.#choice); // it was stopped, or failed
       let usable = true;
-      if (this.#loading) {
-        say("The story begins when the model is loaded.");
-        usable = await Promise.race([this.#loading.done, aborted(controller.signal)]);
+      if (this.#loading.busy) {
+        status.say("The story begins when the model is loaded.");
+        usable = Boolean(await Promise.race([this.#loading.done, aborted(signal)]));
       }
       if (!usable || !this.#current) return; // why not is on the page already
       const { context } = this.#current;
-      const length = await this.#write(options, controller.signal);
+      const length = await this.#write(options, signal);
       const cut = options.steps > context && length >= context;
-      say(cut ? `Done. The story ends at ${context} tokens of your ${options.steps}: that is the model's context.` : "Done.");
+      status.say(cut ? `Done. The story ends at ${context} tokens of your ${options.steps}: that is the model's context.` : "Done.");
     } catch (error) {
-      if (controller.signal.aborted) say("Stopped.");
-      else {
-        say("No story.");
-        problems.show(error);
-      }
-    } finally {
-      this.#writing = null;
+      if (signal.aborted) return;
+      status.say("No new story.");
+      problems.show(error);
     }
   }
 
   /** @param {Record<string, unknown>} options @param {AbortSignal} signal @returns {Promise<number>} how many tokens there are */
   async #write(options, signal) {
-    say("Writing");
+    status.say("Writing");
     document.body.classList.add("burning");
     page.output.setAttribute("aria-busy", "true");
+    page.output.classList.add("stale");
     const given = document.createElement("span");
     given.className = "given";
     const story = document.createTextNode("");
@@ -163,6 +158,7 @@ class Storyteller {
         if (given.isConnected) story.appendData(text);
         else {
           given.textContent = text;
+          page.output.classList.remove("stale");
           page.output.replaceChildren(given, story); // not before: options that Python refuses leave the last story there
         }
         length = stats.prompt_tokens + stats.tokens;
@@ -171,19 +167,18 @@ class Storyteller {
       return length;
     } finally {
       document.body.classList.remove("burning");
+      page.output.classList.remove("stale");
       page.output.removeAttribute("aria-busy");
     }
   }
 
   /** Stop whatever is loading or being written. */
-  stop() {
-    if (!this.#loading && !this.#writing) say("Nothing is running.");
-    this.#abort();
-  }
-
-  #abort() {
-    this.#loading?.controller.abort();
-    this.#writing?.abort();
+  async stop() {
+    const isLoading = this.#loading.busy;
+    if (!isLoading && !this.#writing.busy) return status.remark("Nothing is running.");
+    await Promise.all([this.#loading.stop(), this.#writing.stop()]);
+    if (this.#loading.busy || this.#writing.busy) return; // something else has begun
+    status.say(isLoading ? "Loading stopped." : "Stopped.");
   }
 }
 
@@ -228,11 +223,6 @@ function readOptions() {
     top_p: readNumber(page.topP, { above: 0 }),
     seed: readNumber(page.seed, { whole: true }),
   };
-}
-
-/** @param {string} text */
-function say(text) {
-  page.status.textContent = text;
 }
 
 /** @param {number} n */
@@ -312,8 +302,8 @@ function loadFiles(storyteller) {
   const model = page.modelFile.files?.[0];
   const tokenizer = page.tokenizerFile.files?.[0];
   if (model && tokenizer) storyteller.load({ name: model.name, files: { model: { file: model }, tokenizer: { file: tokenizer } } });
-  else if (model) say("Now choose the model's tokenizer.");
-  else if (tokenizer) say("Now choose the model.");
+  else if (model) status.say("Now choose the model's tokenizer.");
+  else if (tokenizer) status.say("Now choose the model.");
 }
 
 /** @param {Storyteller} storyteller */

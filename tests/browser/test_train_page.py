@@ -143,8 +143,8 @@ def bench(opened: Page) -> Iterator[Bench]:
     bugs: list[str] = []
     note = lambda error: bugs.append(str(error))  # noqa: E731  named, to be removed again
     opened.on("pageerror", note)
-    bench = Bench(opened).click("stop").fill(seed=1, batch_size=32, weight_decay=0, lr=0.01)
-    bench.choose(dataset="moons").fill(hidden="16, 16").choose(activation="Tanh", optimizer="Adam").click("stop")
+    bench = Bench(opened).click("reset").fill(seed=1, batch_size=32, weight_decay=0, lr=0.01)
+    bench.choose(dataset="moons").fill(hidden="16, 16").choose(activation="Tanh", optimizer="Adam").click("reset")
     expect(bench.error).to_be_hidden()
     yield bench
     opened.remove_listener("pageerror", note)
@@ -182,12 +182,12 @@ def test_pause_step_and_train_go_on_where_they_were(bench: Bench) -> None:
     bench.reaches("Steps", paused + 20)
 
 
-def test_stop_makes_the_network_new(bench: Bench) -> None:
+def test_reset_makes_the_network_new(bench: Bench) -> None:
     new = bench.figure("Held out: loss")
     bench.click("train")
     bench.reaches("Steps", 50)
-    bench.click("stop")
-    expect(bench.status).to_contain_text("Stopped.")
+    bench.click("reset")
+    expect(bench.status).to_have_text("The network is new. Press Train.")
     expect(bench.page.get_by_test_id("stats")).to_contain_text(re.compile(r"Steps\s*0"))
     bench.stands_still()
     assert bench.figure("Held out: loss") == new
@@ -248,7 +248,7 @@ def test_same_seed_same_steps(bench: Bench) -> None:
             bench.click("step")
             expect(bench.status).to_have_text(f"Step {step}.")
         losses.append(bench.figure("Loss"))
-        bench.click("stop")
+        bench.click("reset")
     assert losses[0] == losses[2] != losses[1]
 
 
@@ -256,7 +256,7 @@ def test_diverged_training_says_so_and_ends(bench: Bench) -> None:
     bench.choose(optimizer="SGD", activation="ReLU").fill(lr=1e30).click("train")
     bench.fails_with("The loss is no longer a number", "Lower the learning rate")
     expect(bench.status).to_have_text("Training has ended.")
-    bench.fill(lr=0.1).click("stop", "train")
+    bench.fill(lr=0.1).click("reset", "train")
     bench.reaches("Steps", 10)
     expect(bench.error).to_be_hidden()
 
@@ -282,6 +282,25 @@ def test_bad_setting_says_which_and_the_page_goes_on(bench: Bench, field: str, v
     bench.fill(**{field: right}).click("train")
     bench.reaches("Steps", 3)
     expect(bench.error).to_be_hidden()
+
+
+def test_status_is_of_the_network_that_is_there(bench: Bench) -> None:
+    """What was said of one that is gone, goes with it; remarks give way to what goes on."""
+    new = "The network is new. Press Train."
+    bench.click("step")
+    expect(bench.status).to_have_text("Step 1.")
+    bench.fill(hidden="4")
+    expect(bench.status).to_have_text(new)
+    bench.click("step", "pause")
+    expect(bench.status).to_have_text("Nothing is running.")
+    expect(bench.status).to_have_text("Step 1.")
+    bench.fill(lr=0.02)
+    expect(bench.status).to_have_text("Paused after 1 step.")
+    bench.choose(dataset="circles")
+    expect(bench.status).to_have_text(new)
+    bench.choose(dataset="own")
+    bench.drop(Path(__file__)).fails_with("not a dataset")
+    expect(bench.status).to_have_text(new)
 
 
 # ---- the script
@@ -353,7 +372,7 @@ def test_saved_weights_are_read_natively_and_come_back(bench: Bench, tmp_path: P
         "4.weight": (2, 16),
         "4.bias": (2,),
     }
-    bench.click("stop")
+    bench.click("reset")
     bench.page.get_by_test_id("import").set_input_files(path)
     expect(bench.status).to_contain_text("has the weights of weights.safetensors")
     assert bench.figure("Held out: accuracy") == accuracy
@@ -364,6 +383,8 @@ def test_saved_weights_are_read_natively_and_come_back(bench: Bench, tmp_path: P
 @pytest.fixture
 def unusable(tmp_path: Path) -> dict[str, Path]:
     paths = {name: tmp_path / f"{name}.safetensors" for name in ("garbage", "empty", "other", "nan")}
+    paths["photo.png"] = tmp_path / "photo.png"
+    paths["photo.png"].write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     paths["garbage"].write_bytes(b"<!doctype html>" * 20)
     paths["empty"].write_bytes(b"")
     safetensors.save({"0.weight": tl.zeros(3, 2), "0.bias": tl.zeros(16)}, paths["other"])
@@ -374,8 +395,9 @@ def unusable(tmp_path: Path) -> dict[str, Path]:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("garbage", ["header"]),
-        ("empty", ["0 bytes"]),
+        ("garbage", ["not a safetensors file"]),
+        ("empty", ["not a safetensors file"]),
+        ("photo.png", ["not a safetensors file", "weights that this page saved"]),
         ("other", ["0.weight", "(3, 2)", "(16, 2)", "missing", "4.bias"]),
         ("nan", ["0.weight", "no number"]),
     ],
@@ -384,6 +406,8 @@ def test_weights_that_do_not_fit(bench: Bench, unusable: dict[str, Path], fault:
     before = bench.figure("Held out: loss")
     bench.page.get_by_test_id("import").set_input_files(unusable[fault])
     bench.fails_with(*words)
+    expect(bench.error).not_to_contain_text("MNIST")
+    expect(bench.status).to_have_text("The network is new. Press Train.")
     assert bench.figure("Held out: loss") == before
     bench.click("step")
     expect(bench.status).to_have_text("Step 1.")
@@ -453,7 +477,7 @@ def test_drawn_digits_are_recognized(bench: Bench) -> None:
     expect(shown).to_have_count(24)
     wrong = bench.page.get_by_test_id("predictions").locator("li.wrong")
     assert wrong.count() < 6
-    bench.click("stop")
+    bench.click("reset")
     expect(wrong.first).to_contain_text(re.compile(r"\d, not \d"))
 
 

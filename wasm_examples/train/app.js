@@ -1,6 +1,6 @@
 import { showInk } from "../../web/canvas.js";
 import { isolate } from "../../web/isolation.js";
-import { Figures, ProblemBox, ProgressBar, element, onDrop, readNumber, save } from "../../web/page.js";
+import { Figures, ProblemBox, ProgressBar, Status, element, onDrop, readNumber, save } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime } from "../../web/tallow.js";
 import { LossCurve } from "./curve.js";
@@ -43,8 +43,7 @@ const page = {
   train: element("train", HTMLButtonElement),
   pause: element("pause", HTMLButtonElement),
   step: element("step", HTMLButtonElement),
-  stop: element("stop", HTMLButtonElement),
-  status: element("status", HTMLElement),
+  reset: element("reset", HTMLButtonElement),
   boundary: element("boundary", HTMLCanvasElement),
   logarithmic: element("logarithmic", HTMLInputElement),
   guess: element("guess", HTMLElement),
@@ -55,6 +54,7 @@ const page = {
   copy: element("copy", HTMLButtonElement),
   code: element("code", HTMLElement),
 };
+const status = new Status(element("status", HTMLElement));
 const problems = new ProblemBox(element("error", HTMLElement));
 const progress = new ProgressBar(element("progress", HTMLElement));
 const FIGURES = ["Epochs", "Steps", "Loss", "Held out: loss", "Held out: accuracy", "Trained on: accuracy", "Speed", "Parameters"];
@@ -71,6 +71,7 @@ class Workbench {
   #described = null;
   #viewedAt = -Infinity;
   #steps = 0;
+  #isImported = false; // the network's weights, before its first step here
   #hasFiles = false;
   #figures = new Figures(element("stats", HTMLElement), FIGURES);
   #curve = new LossCurve(element("loss-curve", HTMLCanvasElement));
@@ -85,22 +86,40 @@ class Workbench {
     this.#started.then(
       async () => {
         progress.hide();
-        if (await this.configure()) say(this.#run ? "Training." : "Python is ready. Press Train.");
+        if (await this.configure()) status.say(this.#run ? "Training." : "Python is ready. Press Train.");
+        else if (this.#needsFiles) this.#sayWhatIs();
+        else status.say("Python is ready.");
       },
       (error) => {
         progress.hide();
-        say("Python is not running.");
+        status.say("Python is not running.");
         problems.show(error, { label: "Try again", action: () => location.reload() });
       },
     );
   }
 
+  get #needsFiles() {
+    return page.dataset.value === "files" && !this.#hasFiles;
+  }
+
+  /** The status that fits the network as it is, whatever was said before. */
+  #sayWhatIs() {
+    if (this.#needsFiles) status.say("Choose a file of images and its file of labels, or drop both on the page.");
+    else if (this.#run) status.say("Training.");
+    else if (this.#steps) status.say(`Paused after ${this.#steps.toLocaleString("en")} ${this.#steps === 1 ? "step" : "steps"}.`);
+    else status.say(`The network ${this.#isImported ? "has the weights of a file" : "is new"}. Press Train.`);
+  }
+
+  /** Take what has been changed in the form. */
+  async change() {
+    if ((await this.configure()) || this.#needsFiles) this.#sayWhatIs();
+  }
+
   /** Give Python the settings of the form. @returns {Promise<boolean>} whether it took them */
   async configure() {
     showChoices();
-    if (page.dataset.value === "files" && !this.#hasFiles) {
+    if (this.#needsFiles) {
       this.#run = null;
-      say("Choose a file of images and its file of labels, or drop both on the page.");
       return false;
     }
     return this.#guarded(async () => {
@@ -112,10 +131,10 @@ class Workbench {
 
   /** Train until paused. */
   train() {
-    if (this.#run) return say("It is training already.");
+    if (this.#run) return status.remark("It is training already.");
     const run = {};
     this.#run = run;
-    say("Training begins when Python has started.");
+    status.say("Training begins when Python has started.");
     this.#ended = this.#train(run);
   }
 
@@ -123,12 +142,15 @@ class Workbench {
   async #train(run) {
     try {
       await this.#started;
-      if (!(await this.configure())) return;
-      if (this.#run === run) say("Training.");
+      if (!(await this.configure())) {
+        if (!this.#run || this.#run === run) this.#run = null;
+        return this.#sayWhatIs();
+      }
+      if (this.#run === run) status.say("Training.");
       document.body.classList.add("burning");
       while (this.#run === run) await this.#advance(SLICE_S);
     } catch (error) {
-      say("Training has ended.");
+      status.say("Training has ended.");
       problems.show(error);
     } finally {
       if (!this.#run || this.#run === run) {
@@ -140,28 +162,29 @@ class Workbench {
   }
 
   async pause() {
-    if (!this.#run) return say("Nothing is running.");
+    if (!this.#run) return status.remark("Nothing is running.");
     this.#run = null;
-    say("Pausing.");
+    status.say("Pausing.");
     await this.#ended; // the slice that Python is at
-    if (!this.#run) say(`Paused after ${this.#steps.toLocaleString("en")} steps.`);
+    if (!this.#run) this.#sayWhatIs();
   }
 
   /** One batch. */
   async step() {
     this.#run = null;
     const done = (await this.configure()) && (await this.#guarded(() => this.#advance(0)));
-    if (done) say(`Step ${this.#steps.toLocaleString("en")}.`);
+    if (done) status.say(`Step ${this.#steps.toLocaleString("en")}.`);
+    else this.#sayWhatIs();
   }
 
-  /** The network as it was before training. */
-  async stop() {
+  /** Throw the network away, and begin with it as it was before its first step. */
+  async reset() {
     this.#run = null;
-    say("Stopped. The network is as it was before its first step.");
-    await this.#guarded(async () => {
+    const done = await this.#guarded(async () => {
       await this.#started;
       if (this.#described) await this.#show(await this.#runtime.call("reset"));
     });
+    if (done) this.#sayWhatIs();
   }
 
   /** @param {number} x @param {number} y */
@@ -173,9 +196,9 @@ class Workbench {
     });
   }
 
-  clearPoints() {
+  async clearPoints() {
     this.#run = null;
-    return this.#guarded(async () => this.#show(await this.#runtime.call("clear_points")));
+    if (await this.#guarded(async () => this.#show(await this.#runtime.call("clear_points")))) this.#sayWhatIs();
   }
 
   /** What the network takes the drawing for. */
@@ -201,41 +224,47 @@ class Workbench {
       await this.#started;
       const bytes = await this.#runtime.call("export");
       save("weights.safetensors", bytes);
-      say(`Saved weights.safetensors, ${bytes.length.toLocaleString("en")} bytes: tl.load reads it.`);
+      status.remark(`Saved weights.safetensors, ${bytes.length.toLocaleString("en")} bytes: tl.load reads it.`);
     });
   }
 
   /** Go on with weights of a file. @param {File} file */
-  import(file) {
-    return this.#guarded(async () => {
+  async import(file) {
+    let done = false;
+    await this.#guarded(async () => {
       if (!(await this.configure())) return;
-      await this.#load([file]);
+      status.say(`Reading ${file.name}.`);
+      await this.#load({ weights: { file } });
       await this.#show({ ...(await this.#runtime.call("configure", readSettings())), new: true });
-      say(`The network has the weights of ${file.name}.`);
+      this.#isImported = true;
+      done = true;
     });
+    this.#sayWhatIs();
+    if (done) status.remark(`The network has the weights of ${file.name}.`);
   }
 
   /** Train on images and labels. @param {File[]} files */
-  takeData(files) {
-    return this.#guarded(async () => {
+  async takeData(files) {
+    let taken = "";
+    await this.#guarded(async () => {
       if (files.length !== 2) {
         const chosen = files.length === 1 ? `${files[0].name} alone is` : `${files.length} files are`;
-        throw new Problem("TwoFiles", `${chosen} not a dataset.`, "Choose two files together: images and their labels.");
+        throw new Problem("TwoFiles", `${chosen} not a dataset.`, "Choose two files together: images and their labels. Weights are in one file, which ends in .safetensors.");
       }
-      say("Reading the files.");
+      status.say("Reading the files.");
       await this.#started;
-      const { info } = await this.#load(files);
+      const { info } = await this.#load(Object.fromEntries(files.map((file) => [file.name, { file }])));
       this.#hasFiles = true;
       page.dataset.value = "files";
       page.network.value = "cnn";
-      if (await this.configure()) say(`${info.examples.toLocaleString("en")} images of ${info.names[0]}. Press Train.`);
+      if (await this.configure()) taken = `${info.examples.toLocaleString("en")} images of ${info.names[0]}. Press Train.`;
     });
+    if (taken) status.say(taken);
+    else this.#sayWhatIs();
   }
 
-  /** @param {File[]} files */
-  async #load(files) {
-    /** @type {Record<string, Source>} */
-    const sources = Object.fromEntries(files.map((file) => [file.name, { file }]));
+  /** @param {Record<string, Source>} sources */
+  async #load(sources) {
     try {
       return await this.#runtime.load(sources, { onProgress: (report) => progress.show(report) });
     } finally {
@@ -299,6 +328,7 @@ class Workbench {
     if (described.images) this.#samples.setImages(described.pixels, described.labels);
     else this.#plane.setPoints(/** @type {any} */ (described));
     if (described.new) {
+      this.#isImported = false;
       this.#curve.clear();
       this.#showCounts(0, 0);
       for (const name of ["Loss", "Speed"]) this.#figures.show(name, "–");
@@ -374,25 +404,20 @@ function showFor(kind) {
   }
 }
 
-/** @param {string} text */
-function say(text) {
-  page.status.textContent = text;
-}
-
 /** @param {Workbench} workbench */
 function listen(workbench) {
   page.train.onclick = () => workbench.train();
   page.pause.onclick = () => workbench.pause();
   page.step.onclick = () => workbench.step();
-  page.stop.onclick = () => workbench.stop();
+  page.reset.onclick = () => workbench.reset();
   page.settings.onsubmit = (event) => event.preventDefault();
   page.dataset.onchange = () => {
     // Images suit convolutions, and points do not.
     page.network.value = ["digits", "files"].includes(page.dataset.value) ? "cnn" : "mlp";
-    workbench.configure();
+    workbench.change();
   };
   const others = [page.noise, page.network, page.activation, page.hidden, page.optimizer, page.lr, page.batchSize];
-  for (const control of [...others, page.weightDecay, page.seed]) control.onchange = () => workbench.configure();
+  for (const control of [...others, page.weightDecay, page.seed]) control.onchange = () => workbench.change();
   page.clearPoints.onclick = () => workbench.clearPoints();
   page.classify.onclick = () => workbench.classify();
   page.clearPad.onclick = () => workbench.clearPad();
@@ -408,7 +433,7 @@ function listen(workbench) {
   }
   page.copy.onclick = async () => {
     await navigator.clipboard.writeText(page.code.textContent ?? "");
-    say("The script is copied.");
+    status.remark("The script is copied.");
   };
   onDrop(element("drop", HTMLElement), (files) => {
     if (files.length === 1 && files[0].name.endsWith(".safetensors")) workbench.import(files[0]);

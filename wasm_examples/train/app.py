@@ -12,7 +12,7 @@ import digits
 import numpy as np
 import numpy.typing as npt
 from datasets import Dataset
-from files import check_head, read_pair
+from files import check_head, check_weights, read_pair
 from script import write_script
 from settings import Settings, make_network, make_optimizer
 from training import Trainer
@@ -22,7 +22,8 @@ from tallow import kernels
 from tallow.errors import ArgumentError, CheckpointError, TallowError
 from tallow.io import safetensors
 
-WEIGHTS = ".safetensors"
+# What the page calls a file of weights, whatever its own name is; all others are of a dataset.
+WEIGHTS = "weights"
 # What is used of files with more: a tab holds it as float32 beside the rest.
 MAX_IMAGES = 20_000
 # The part of the plane that is shown, from -VIEW to VIEW either way, and how finely it is asked what the network says.
@@ -137,7 +138,7 @@ class Demo:
             spent = time.perf_counter() - started
         if trainer.diverged:
             raise NotANumber(
-                "the loss is no longer a number", mend="lower the learning rate, then stop and train again"
+                "the loss is no longer a number", mend="lower the learning rate, then press Reset and Train"
             )
         self._trained_s += spent
         report = {"losses": np.array(losses, np.float32), "steps": trainer.steps, "epochs": trainer.epochs}
@@ -182,30 +183,31 @@ class Demo:
     def export(self) -> bytes:
         """The weights as a safetensors file."""
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, f"weights{WEIGHTS}")
+            path = Path(folder, "weights.safetensors")
             safetensors.save(self._trainer.network.state_dict(), path)
             return path.read_bytes()
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
-        if not name.endswith(WEIGHTS):
+        if name == WEIGHTS:
+            check_weights(head)
+        else:
             check_head(name, head, size)
         return None
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
         """Weights for the network that there is, or images and labels, which `configure` will find."""
-        if len(files) == 1:
-            ((name, file),) = files.items()
-            self._import(name, file)
+        if WEIGHTS in files:
+            self._import(files[WEIGHTS])
             return {}
         self._files = read_pair(files)
         self._data_key = self._network_key = None  # they may be of the files before
         return {"names": self._files[2], "examples": len(self._files[1])}
 
-    def _import(self, name: str, file: npt.NDArray[np.uint8]) -> None:
+    def _import(self, file: npt.NDArray[np.uint8]) -> None:
         tensors = safetensors.load(file)
         odd = [key for key, tensor in tensors.items() if not tensor.isfinite().all()]
         if odd:
-            raise CheckpointError(f"{name}: {odd[0]} holds what is no number", mend="save weights before they diverge")
+            raise CheckpointError(f"weights: {odd[0]} holds what is no number", mend="save weights before they diverge")
         trainer = _new_trainer(self._settings, self._dataset)
         trainer.network.load_state_dict(tensors)
         self._trainer = trainer

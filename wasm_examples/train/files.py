@@ -1,4 +1,4 @@
-"""Images and labels in MNIST's format, as a reader brings them: what they say of themselves is checked."""
+"""Files as a reader brings them, images and labels in MNIST's format or weights: what they say of themselves is checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 import tallow as tl
 from tallow.data.idx import GZIP_MAGIC, read_idx
-from tallow.errors import DatasetError
+from tallow.errors import CheckpointError, DatasetError
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -21,6 +21,15 @@ CLASSES = 10
 MAX_BYTES = 64 << 20  # MNIST's images have 47 MB
 MAX_COUNT = 70_000
 MEND = "choose files such as train-images-idx3-ubyte.gz and train-labels-idx1-ubyte.gz"
+
+
+def check_weights(head: bytes) -> None:
+    """Raises: CheckpointError for a file that does not begin as safetensors do, with a length and a JSON object."""
+    if head[8:9] != b"{":
+        raise CheckpointError(
+            "this is not a safetensors file",
+            mend="choose weights that this page saved, or that tallow.io.safetensors.save has written",
+        )
 
 
 def check_head(name: str, head: bytes, size: int | None) -> None:

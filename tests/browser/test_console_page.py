@@ -218,8 +218,9 @@ def test_sleep_is_that_of_python(console: Console) -> None:
     assert console.run("import time\nt = time.monotonic(); time.sleep(0.3); 0.3 <= time.monotonic() - t") == "True\n"
     assert "ValueError: sleep length must be non-negative" in console.run("time.sleep(-1)")
     assert "TypeError" in console.run("time.sleep('1')")
-    code = "async def fail(): raise LookupError('once')\ntry: asyncio.run(fail())\nexcept LookupError as error: print(error)"
-    assert console.run(f"import asyncio\n{code}\nasyncio.run(asyncio.sleep(0, 'value'))") == "once\n'value'\n"
+    fails = "async def fail(): raise LookupError('once')\n"
+    code = f"{fails}try: asyncio.run(fail())\nexcept LookupError as error: print(error)\n"
+    assert console.run(f"import asyncio\n{code}asyncio.run(asyncio.sleep(0, 'value'))") == "once\n'value'\n"
 
 
 def test_interrupt_with_nothing_running(console: Console) -> None:
@@ -393,8 +394,8 @@ def test_code_that_does_not_answer_is_ended_by_a_restart(page: Page, site: str) 
 
 def test_code_that_goes_on_after_an_interrupt_is_offered_a_restart(console: Console) -> None:
     """It answers while it sleeps, and is not ended for that. The offer goes when the code has ended by itself."""
-    begin = "import time\nprint('begun')\nend = None\nwhile end is None or time.monotonic() < end:\n    try: time.sleep(0.1)\n"
-    console.start(f"{begin}    except KeyboardInterrupt: end = time.monotonic() + 6")
+    begin = "import time\nprint('begun')\nend = None\nwhile end is None or time.monotonic() < end:\n"
+    console.start(f"{begin}    try: time.sleep(0.1)\n    except KeyboardInterrupt: end = time.monotonic() + 6")
     expect(console.output).to_contain_text("begun")
     console.click("interrupt")
     expect(console.error).to_contain_text("does not answer")

@@ -298,12 +298,13 @@ def test_stop_while_everything_is_loading(fresh: Reader, model: Path, tokenizer:
     assert fresh.tell(prompt="The", steps=5).startswith("The"), "the chosen files are loaded after all"
 
 
-def test_status_is_of_the_model_that_was_chosen_last(
-    reader: Reader, host: Host, model: Path, tokenizer: Path
-) -> None:
+def test_status_is_of_the_model_that_was_chosen_last(reader: Reader, host: Host, model: Path, tokenizer: Path) -> None:
     reader.page.evaluate(
-        """() => { window.said = []; new MutationObserver(() => said.push(document.querySelector("#status").textContent))
-          .observe(document.querySelector("#status"), { childList: true }); }"""
+        """() => {
+          const line = document.querySelector("#status");
+          window.said = [];
+          new MutationObserver(() => said.push(line.textContent)).observe(line, { childList: true });
+        }"""
     )
     load_addresses(reader, host.url("slow/stories260K.bin"), host.url("plain/tok512.bin"))
     expect(reader.page.get_by_test_id("progress")).to_contain_text("Downloading", timeout=START_MS)

@@ -1,4 +1,4 @@
-"""What holds for every page: the order of what can be reached, contrast, and how messages are worded. No Python runs here."""
+"""What holds for every page: the order of its controls, their contrast, the wording of messages. No Python runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as a reader brings them, images and labels in MNIST's format or weights: what they say of themselves is checked."""
+"""Files as a reader brings them, images and labels in MNIST's format, or weights: what they say is checked."""
 
 from __future__ import annotations
 

@@ -73,6 +73,7 @@ LATE = {
     ("tallow.data.dataloader", "tallow.data.processes"): "only where there are workers; a browser has no processes",
     ("tallow.data.dataloader", "multiprocessing"): "only where there are workers",
     ("tallow.distributed.mpi", "tallow.distributed.mpich"): "only where mpi4py finds none; slow to import",
+    ("tallow.installing", "importlib"): "importlib.metadata takes milliseconds to import; only for an error",
     ("tallow.text.chat", "tallow.text.template_sandbox"): "needs jinja2, of the extra `text`",
     ("tallow.cli.chat", "readline"): "not every Python has it, and importing it writes to some terminals",
 }

@@ -51,7 +51,7 @@ class TestWhatIsMissing:
 
     def test_cupy(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "cupy", None)
-        with pytest.raises(DeviceError, match=r"needs CuPy.*\n.*tallow\[cuda12\].*tallow\[cuda13\].*nvidia-smi"):
+        with pytest.raises(DeviceError, match=r"needs CuPy.*\n.*nvidia-smi.*cupy-cuda12x>=14.*cupy-cuda13x>=14"):
             tl.ones(2).to("cuda")
 
     @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_device_beyond_the_last_one(library: Any) -> None:
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (ImportError("libcusolver.so.11 not found"), r"needs cuSOLVER and cuSPARSE: libcusolver.*\n.*tallow\[cuda12\]"),
+        (ImportError("libcusolver.so.11 not found"), r"needs cuSOLVER and cuSPARSE.*\n.*nvidia-cusolver-cu12"),
         (RuntimeError("geev is not available"), r"this cuSOLVER is too old: geev is not available\n.*pip install -U"),
     ],
 )

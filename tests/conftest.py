@@ -6,14 +6,15 @@ It is loaded inside Pyodide too, so nothing here needs more than pytest and hypo
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 from support import builds, places
-from support.subsuite import Outcome, describe_failures
+from support.subsuite import AccountFor, Outcome, describe_failures
 
 if TYPE_CHECKING:
     from spoken.espeak import Espeak
@@ -29,6 +30,7 @@ SUBSUITE = "subsuite"  # the property of a report that says what came of one
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", choices=("cpu", "cuda", "like-cuda"), default="cpu", help="where tensors are made")
+    parser.addoption("--sample", type=int, metavar="N", help="run one case in N of each file")
     parser.addoption(
         "--fuzz-seconds", type=float, metavar="N", help="read damaged files for N seconds a reader, in place of a few"
     )
@@ -41,11 +43,26 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(OnDevice(device))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if every := config.getoption("--sample"):
+        sample(config, items, every)
     if IN_PYODIDE:
         for item in items:
             if item.get_closest_marker("native"):
                 item.add_marker(pytest.mark.skip(reason="needs processes, threads or the checkout"))
+
+
+def sample(config: pytest.Config, items: list[pytest.Item], every: int) -> None:
+    """Keep one case in `every` of each file, at least one: those whose names have the least checksums."""
+    of_file: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        of_file.setdefault(item.path, []).append(item)
+    kept: set[pytest.Item] = set()
+    for cases in of_file.values():
+        by_checksum = sorted(cases, key=lambda item: zlib.crc32(item.nodeid.encode()))
+        kept.update(by_checksum[: -(-len(cases) // every)])
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -65,13 +82,18 @@ def data_dir() -> Path:
 
 
 @pytest.fixture
-def account_for(request: pytest.FixtureRequest) -> Callable[[str, Outcome], None]:
-    """Show a subsuite's counts at the end of the run, and fail with its failures."""
+def account_for(request: pytest.FixtureRequest) -> AccountFor:
+    """Show a subsuite's counts at the end of the run, and fail with its failures.
 
-    def account(name: str, outcome: Outcome) -> None:
+    It also fails with what the subsuite skips, but for the reasons in `skips` and the share of all tests there.
+    """
+
+    def account(name: str, outcome: Outcome, skips: Mapping[str, float] | None = None) -> None:
         request.node.user_properties.append((SUBSUITE, f"unit tests {name}: {outcome}"))
         if outcome.failures:
             pytest.fail(f"{outcome}\n\n{describe_failures(outcome)}", pytrace=False)
+        if unexpected := outcome.unexpected_skips(skips or {}):
+            pytest.fail("\n".join(unexpected), pytrace=False)
 
     return account
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import random
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -270,6 +271,12 @@ def test_several_files_in_one_load(runtime: Page, host: Host) -> None:
 
 def test_size_is_not_needed(runtime: Page, host: Host) -> None:
     assert load(runtime, model=host.url("chunked/data"))["info"]["model"] == loaded(DATA)
+
+
+def test_a_file_of_unknown_size_is_whole_after_its_memory_has_grown(runtime: Page, host: Host) -> None:
+    """Bytes that no earlier test has left in Python's memory."""
+    data = host.files["unlike"] = random.Random(0).randbytes(5 << 20)
+    assert load(runtime, model=host.url("chunked/unlike"))["info"]["model"] == loaded(data)
 
 
 def test_damaged_copy_is_downloaded_again(runtime: Page, host: Host) -> None:

@@ -21,6 +21,24 @@ TIMEOUT_S = 1200
 PACKAGES = "/packages"
 
 
+# What the reason of a skipped unit test begins with, and which share of all tests it may be. That there is no library
+# of kernels is none of them: a whole file would be skipped for it.
+SKIPS = {
+    "needs processes, threads or the checkout": 0.2,
+    "no real data": 0.1,
+    "could not import": 0.05,
+    "h5py": 0.02,
+    "matplotlib": 0.02,
+    "the compiler comes from": 0.02,
+    "no compiled kernels for": 0.02,
+    "not on x86-64 Linux": 0.02,
+    "in WASM the kernel takes": 0.02,
+    "looks in /proc": 0.02,
+    "needs mprotect": 0.02,
+    "needs /dev/full": 0.02,
+}
+
+
 def wheels_of_pytest() -> list[Path]:
     """pytest, hypothesis and what they need as pure wheels, downloaded once and kept in the cache."""
     requirements = HERE / "requirements.txt"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 
 from support import subsuite
-from tests.pyodide.conftest import InPyodide
+from tests.pyodide.conftest import SKIPS, InPyodide
 
 KERNELS = (
     *("agree", "attention", "build", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block"),
@@ -16,8 +15,9 @@ KERNELS = (
 RELAXED_SIMD = "--experimental-wasm-relaxed-simd"
 
 
-def test_kernels_with_relaxed_simd(in_pyodide: InPyodide, account_for: Callable[[str, subsuite.Outcome], None]) -> None:
+def test_kernels_with_relaxed_simd(in_pyodide: InPyodide, account_for: subsuite.AccountFor) -> None:
     options = subprocess.run([in_pyodide.node, "--v8-options"], capture_output=True, text=True, check=True).stdout
     files = [f"tests/unit/test_kernels_{name}.py" for name in KERNELS]
     outcome = in_pyodide(*files, flags=[RELAXED_SIMD] if RELAXED_SIMD in options else [])
-    account_for("of the kernels with relaxed SIMD", outcome)
+    account_for("of the kernels with relaxed SIMD", outcome, SKIPS)
+    assert outcome.kernels == "wasm relaxed-simd"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from support import model_pairs, subsuite
 from tests.pyodide.conftest import InPyodide
 
 
-def test_models_in_pyodide(
-    in_pyodide: InPyodide, account_for: Callable[[str, subsuite.Outcome], None], tmp_path: Path
-) -> None:
+def test_models_in_pyodide(in_pyodide: InPyodide, account_for: subsuite.AccountFor, tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     model_pairs.write_cases(folder)
     outcome = in_pyodide("tests/pyodide/models_inside.py", mounts={"/cases": folder})

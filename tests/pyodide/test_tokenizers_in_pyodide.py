@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from support import subsuite, tokenizer_kinds
 from tests.pyodide.conftest import InPyodide
 
 
-def test_tokenizers_in_pyodide(
-    in_pyodide: InPyodide, account_for: Callable[[str, subsuite.Outcome], None], tmp_path: Path
-) -> None:
+def test_tokenizers_in_pyodide(in_pyodide: InPyodide, account_for: subsuite.AccountFor, tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     tokenizer_kinds.write_cases(folder)
     account_for("of tokenizers in Pyodide", in_pyodide("tests/pyodide/tokenizers_inside.py", mounts={"/cases": folder}))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from support import subsuite
-from tests.pyodide.conftest import InPyodide
+from tests.pyodide.conftest import SKIPS, InPyodide
 
 
-def test_unit_suite_in_pyodide(in_pyodide: InPyodide, account_for: Callable[[str, subsuite.Outcome], None]) -> None:
-    account_for("in Pyodide", in_pyodide("tests/unit"))
+def test_unit_suite_in_pyodide(in_pyodide: InPyodide, account_for: subsuite.AccountFor) -> None:
+    outcome = in_pyodide("tests/unit")
+    account_for("in Pyodide", outcome, SKIPS)
+    assert outcome.kernels.startswith("wasm")

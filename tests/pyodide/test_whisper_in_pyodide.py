@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from tests.pyodide.conftest import InPyodide
 @pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning")
 def test_whisper_in_pyodide(
     in_pyodide: InPyodide,
-    account_for: Callable[[str, subsuite.Outcome], None],
+    account_for: subsuite.AccountFor,
     tmp_path: Path,
     data_dir: Path,
 ) -> None:

@@ -180,7 +180,9 @@ def zip_changed(rng: Random, raw: bytes) -> bytes:
 
 def json_in_another_form(rng: Random, raw: bytes) -> bytes:
     """The same values with other spaces, other escapes, and keys in another order."""
-    text = json.dumps(_shuffled(rng, json.loads(raw)), indent=rng.choice((None, 1, "\t")), ensure_ascii=rng.random() < 0.5)
+    text = json.dumps(
+        _shuffled(rng, json.loads(raw)), indent=rng.choice((None, 1, "\t")), ensure_ascii=rng.random() < 0.5
+    )
     return "".join((rng.choice(("", "\n", " ")), text, rng.choice(("", "\n", "\r\n  ")))).encode()
 
 
@@ -278,7 +280,8 @@ def case_of(name: str, change: Change, valid: bytes, number: int) -> bytes:
 def check(name: str, reader: Reader, place: Path, seconds: float | None) -> None:
     """Read the cases of a reader: the first CASES, or as many as there is time for.
 
-    Fails for another form of the valid file that is refused or read otherwise, for an error that is none of its own, for memory beyond what its file may take, and, in a long run, for time.
+    Fails for another form of the valid file that is refused or read otherwise, for an error that is none of its own,
+    for memory beyond what its file may take, and, in a long run, for time.
     """
     valid = reader.valid if isinstance(reader.valid, bytes) else reader.valid()
     expected = repr(plain(reader.read(valid, place)))

@@ -1,28 +1,65 @@
 """Run a pytest suite in another process and account for every one of its tests in this one.
 
 The unit tests run three times: here, with the kernels off, and inside Pyodide. The latter two are processes of their
-own; what they report comes back as JUnit XML, so a count can be shown and no failure is lost.
+own; what they report comes back as JUnit XML, so a count can be shown and no failure is lost. What they skip must be
+for a reason that the caller names, and a small part: a suite that skips everything has not run.
 """
 
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 from xml.etree import ElementTree
+
+KERNELS = "kernels"  # the property of a report that says what computed
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a suite reported. `failures` maps a test's name to its traceback."""
+    """What a suite reported.
+
+    Attributes:
+        skips: how many tests were skipped for which reason.
+        failures: the traceback of each test that failed.
+        kernels: the library that computed, or "off"; "" where the suite does not say.
+    """
 
     passed: int
-    skipped: int
+    skips: Mapping[str, int]
     failures: dict[str, str]
+    kernels: str
+
+    @property
+    def skipped(self) -> int:
+        return sum(self.skips.values())
+
+    def unexpected_skips(self, allowed: Mapping[str, float]) -> list[str]:
+        """What was skipped for no reason in `allowed`, or beyond the share of all tests that it has there.
+
+        Args:  allowed: what a reason begins with, and the share, from 0 to 1
+        """
+        total = self.passed + self.skipped + len(self.failures)
+        counts = Counter[str]()
+        for reason, count in self.skips.items():
+            counts[next((begin for begin in allowed if reason.startswith(begin)), reason)] += count
+        return [
+            f"{count} of {total} tests are skipped: {reason}"
+            for reason, count in counts.items()
+            if count > allowed.get(reason, 0) * total
+        ]
 
     def __str__(self) -> str:
         return f"{self.passed} passed, {self.skipped} skipped, {len(self.failures)} failed"
+
+
+class AccountFor(Protocol):
+    """The fixture of this name in tests/conftest.py."""
+
+    def __call__(self, name: str, outcome: Outcome, skips: Mapping[str, float] | None = None) -> None: ...
 
 
 def run(command: Sequence[str], junit: Path, *, env: Mapping[str, str], cwd: Path, timeout_s: float) -> Outcome:
@@ -44,17 +81,19 @@ def run(command: Sequence[str], junit: Path, *, env: Mapping[str, str], cwd: Pat
 
 def read_junit(path: Path) -> Outcome:
     """Read pytest's report. Errors of fixtures and of collection count as failures."""
-    passed, skipped, failures = 0, 0, {}
-    for case in ElementTree.parse(path).iter("testcase"):
+    passed, skips, failures = 0, Counter[str](), {}
+    report = ElementTree.parse(path)
+    for case in report.iter("testcase"):
         name = f"{case.get('classname')}::{case.get('name')}"
         problems = [*case.findall("failure"), *case.findall("error")]
         if problems:
             failures[name] = "\n".join(p.text or p.get("message", "") for p in problems)
-        elif case.find("skipped") is not None:
-            skipped += 1
+        elif (skipped := case.find("skipped")) is not None:
+            skips[skipped.get("message", "")] += 1
         else:
             passed += 1
-    return Outcome(passed, skipped, failures)
+    said = {each.get("name"): each.get("value", "") for each in report.iter("property")}
+    return Outcome(passed, skips, failures, said.get(KERNELS, ""))
 
 
 def describe_failures(outcome: Outcome) -> str:

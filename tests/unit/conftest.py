@@ -5,10 +5,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support import fuzz
+from support import fuzz, subsuite
 from support.guarded import poisoned_empty  # noqa: F401 - for tests to find
 
+from tallow import kernels
 from tallow.ops.table import OPS
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _say_what_computes(record_testsuite_property: Callable[[str, object], None]) -> None:
+    """For whoever reads the report of a run that is to be with other kernels."""
+    found = kernels.info()
+    record_testsuite_property(subsuite.KERNELS, found.library if found.enabled else "off")
 
 
 @pytest.fixture

@@ -169,7 +169,9 @@ def _parse(data: Bytes, name: str) -> tuple[dict[str, TensorInfo], dict[str, str
         )
     header = data[8 : 8 + length].tobytes()
     if header[:1].isspace():  # other JSON may begin with spaces; of a header the format says that it does not
-        raise CheckpointError(f"{name}: the header is not a JSON object: it starts with {header[:1]!r}", mend="fetch it again")
+        raise CheckpointError(
+            f"{name}: the header is not a JSON object: it starts with {header[:1]!r}", mend="fetch it again"
+        )
     entries = parse_object(header, f"{name}: the header", MAX_DEPTH)
     metadata = _metadata(entries.pop("__metadata__", None), name)
     infos = {key: _info(key, value, name) for key, value in entries.items()}

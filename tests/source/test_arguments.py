@@ -73,7 +73,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "ops.*": "dtype",
     },
     "the caller gives the same to all of them: a table of functions, a hook of a base class": {
-        "cli.*": "arguments parser path",
+        "cli.*": "arguments parser",
         "compat.stand_in.TorchFinder.find_spec": "path target",
         "data.collate.collate_*": "collate_fn_map",
         "data.tables._Words.add": "line",

@@ -203,7 +203,8 @@ def test_installed_wheel_computes_and_has_its_command(installed: Path, tmp_path:
 @pytest.fixture(scope="module")
 def for_pages(pure_wheel: Path) -> set[str]:
     """What a page needs of a release: all but the pages and the command."""
-    return {n for n in names(pure_wheel) if not n.startswith("tallow/_site/") and not n.endswith("entry_points.txt")}
+    others = ("tallow/_site/", "tallow_command/")
+    return {n for n in names(pure_wheel) if not n.startswith(others) and not n.endswith("entry_points.txt")}
 
 
 @pytest.mark.parametrize("source", ["pure_wheel", "platform_wheel", None])

@@ -27,4 +27,5 @@ def test_core_on_another_python(
     tests = [f"tests/unit/test_{name}.py" for name in CORE]
     command = [str(python), "-m", "pytest", *tests, "-q", "-p", "no:cacheprovider", f"--junitxml={junit}"]
     env = pythons.environment() | {"PYTHONDONTWRITEBYTECODE": "1"}  # not into the checkout's tests
-    account_for(f"on Python {version}", subsuite.run(command, junit, env=env, cwd=ROOT, timeout_s=1200))
+    outcome = subsuite.run(command, junit, env=env, cwd=ROOT, timeout_s=1200)
+    account_for(f"on Python {version}", outcome, {"could not import 'safetensors": 0.02})

@@ -1,7 +1,7 @@
 """The wheel that pages install: tallow's Python files and WebAssembly kernels, without its pages and native libraries.
 
-There is one way to make it, from one of two sources: the tallow that runs, which is what `tallow demo` has after
-`pip install tallow`, or a wheel of tallow that was built from a checkout.
+There is one way to make it, from one of two sources: the tallow that runs, installed or in a checkout, which is what
+`tallow demo` has, or a wheel of tallow that was built from a checkout.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _running() -> Iterator[tuple[str, bytes]]:
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:
-            raise SiteError(f"the package {package} is not installed", mend="pip install --force-reinstall tallow")
+            raise SiteError(f"the package {package} is not installed", mend="install from a wheel: pip install .")
         folder = Path(spec.origin).parent
         sources = folder / "kernels" / "src"  # of a checkout; the wheel has what they compile to
         for path in sorted(folder.rglob("*")):

@@ -1,6 +1,6 @@
 """The HTTP server of `tallow demo`: static files, isolated from other origins, cheap to load a second time.
 
-It is http.server's. `pip install tallow` brings NumPy alone, so `tallow demo` has no other server; the libraries that
+It is http.server's. Installing tallow brings NumPy alone, so `tallow demo` has no other server; the libraries that
 serve files well (Starlette, werkzeug) would each be a new dependency for everybody. What http.server lacks is here: a
 bound on threads, a deadline for requests, ranges, and a refusal of names that are not this server's.
 """

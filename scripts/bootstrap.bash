@@ -25,14 +25,13 @@ apt_install() {
   ${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >&2
 }
 
-# install_chromium: from Debian; else the one that the installed Playwright downloads. Ubuntu's package is an empty one
-# that asks for a snap, which neither a container nor Playwright can use.
+# install_chromium: Debian's. Ubuntu's package is an empty one that asks for a snap, which neither a container nor
+# Playwright can use.
 install_chromium() {
   if command -v apt-get >/dev/null && ! grep -q '^ID=ubuntu' /etc/os-release; then
     apt_install chromium fonts-dejavu-core
   else
-    say "downloading Chromium by Playwright"
-    playwright install --with-deps chromium >&2 || die "no browser: install Google Chrome, then run this again"
+    die "no browser: install Google Chrome or a Chromium that is no snap, then run this again"
   fi
 }
 

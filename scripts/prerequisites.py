@@ -27,7 +27,7 @@ NODE_MAJOR = 20  # what Pyodide needs
 
 
 def chromium() -> str | None:
-    """Path of a browser that tests can drive: Chromium, Google Chrome, or the one that Playwright has downloaded."""
+    """Path of a browser that tests can drive: Chromium or Google Chrome."""
     return next((path for path in _browsers() if _version(path)), None)
 
 
@@ -41,11 +41,6 @@ def node() -> str | None:
 def _browsers() -> Iterator[str]:
     yield from filter(None, map(shutil.which, BROWSERS))
     yield from (f"/Applications/{name}.app/Contents/MacOS/{name}" for name in MAC_BROWSERS)
-    if _version("playwright"):
-        from playwright.sync_api import sync_playwright  # starts a process: only where no other browser is found
-
-        with sync_playwright() as playwright:
-            yield playwright.chromium.executable_path
 
 
 def _version(program: str) -> str:

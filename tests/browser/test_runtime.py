@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
-from tests.browser.conftest import START_MS
+from tests.browser.conftest import START_MS, wait_until
 from tests.browser.host import Host, hosting
 
 DATA = bytes(range(256)) * 8192  # 2 MiB: several chunks
@@ -71,7 +71,7 @@ def standin(browser: Browser, site: str) -> Iterator[Page]:
     page = context.new_page()
     page.set_default_timeout(START_MS)
     page.goto(f"{site}standin/")
-    page.wait_for_function("document.title === 'loaded'")
+    wait_until(page, "document.title === 'loaded'")
     page.evaluate("async () => { window.runtime = Runtime.create(); window.started = await runtime.start(app); }")
     yield page
     context.close()
@@ -414,7 +414,7 @@ def test_closing_fails_what_is_waited_for(runtime: Page) -> None:
 def test_missing_part_of_the_runtime_is_an_error(page: Page, site: str, missing: str) -> None:
     page.route(f"**/{missing}", lambda route: route.fulfill(status=404, body=""))
     page.goto(f"{site}standin/")
-    page.wait_for_function("document.title === 'loaded'")
+    wait_until(page, "document.title === 'loaded'")
     result = page.evaluate(
         "() => Runtime.create().start(app).then(() => null, ({ name, message, mend }) => ({ name, message, mend }))"
     )

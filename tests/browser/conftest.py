@@ -135,14 +135,6 @@ def page(context: BrowserContext) -> Page:
     return page
 
 
-def wait_until(page: Page, holds: str, arg: object = None) -> None:
-    """Wait for a function of JavaScript to be true. Playwright's own wait needs `eval`, which pages do not allow."""
-    deadline = time.monotonic() + START_MS / 1000
-    while not page.evaluate(holds, arg):
-        assert time.monotonic() < deadline, holds
-        page.wait_for_timeout(20)
-
-
 @pytest.fixture(scope="session")
 def model(data_dir: Path) -> Path:
     return data_dir / "stories260K.bin"

@@ -22,7 +22,7 @@ LIMITS: list[dict[str, Any]] = [
     {"top_p": 0.9, "temperature": 2.0},
     {"top_p": 0.6, "min_p": 0.2},
     {"min_p": 0.05},
-    {"min_p": 1.0},  # the likeliest alone, and those as likely
+    {"top_p": 0.9, "min_p": 1.0},  # the likeliest alone, and those as likely
     {"top_k": 3000, "top_p": 0.99, "min_p": 0.01, "temperature": 3.0},
 ]
 

@@ -6,8 +6,8 @@
     scripts/train_stories.py --evaluate       only score the model in --out on held-out stories
     scripts/train_stories.py --tell 3         only print stories of the grammar
 
-The model, its vocabulary and a model card go to --out, by default the folder in the package. Needs the extra: pip
-install 'tallow[train]'.
+The model, its vocabulary and a model card go to --out, by default the folder in the package. In the checkout:
+pip install '.[train]'.
 """
 
 from __future__ import annotations

@@ -6,12 +6,12 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Playwright, sync_playwright
 
 from tallow.cli.serve import SiteServer
 from tallow.cli.site import build_site
@@ -30,7 +30,10 @@ addEventListener("securitypolicyviolation", ({{ violatedDirective, blockedURI }}
 def wait_until(page: Page, expression: str, arg: object = None) -> None:
     """As page.wait_for_function, which looks again by eval(); the policy of the pages forbids that."""
     end = time.monotonic() + START_MS / 1000
-    while not page.evaluate(expression, arg):
+    while True:
+        with suppress(Error):  # a page that loads anew has no answer
+            if page.evaluate(expression, arg):
+                return
         assert time.monotonic() < end, expression
         page.wait_for_timeout(50)
 

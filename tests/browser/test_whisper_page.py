@@ -195,14 +195,14 @@ def ink(canvas: Locator) -> np.ndarray[Any, Any]:
     return np.array(canvas.evaluate(f"(c) => [...new Uint32Array({data}.buffer)]"))
 
 
-def test_picture_ends_where_the_sound_does(shared: Listener, tmp_path: Path) -> None:
+def test_picture_ends_where_the_sound_does(shared: Listener, espeak: Espeak, tmp_path: Path) -> None:
     """Noise up to its last instant, in windows that are mostly padding: the ink varies up to the right edge."""
     seconds = 1.5
     noise = np.random.default_rng(0).standard_normal(round(seconds * RATE)).clip(-3, 3) / 4
     write_wav(tmp_path / "noise.wav", noise, RATE)
     shared.hear(tmp_path / "noise.wav").is_done()
     check_picture(shared, seconds)
-    write_wav(tmp_path / "speech.wav", np.concatenate([say(PHRASES[0]), noise]), RATE)
+    write_wav(tmp_path / "speech.wav", np.concatenate([say(espeak, PHRASES[0]), noise]), RATE)
     shared.hear(tmp_path / "speech.wav").is_done()
     shared.player.evaluate("(player) => { player.muted = true; }")
     shared.segments.first.click()
@@ -256,9 +256,9 @@ UNKNOWN = "large size in stockings is hard to sell"
 
 
 def test_guesses_are_called_so_and_a_larger_model_is_one_click_away(
-    shared: Listener, sounds: Path, tmp_path: Path
+    shared: Listener, espeak: Espeak, sounds: Path, tmp_path: Path
 ) -> None:
-    write_wav(tmp_path / "lemons.wav", say(UNKNOWN), RATE)
+    write_wav(tmp_path / "lemons.wav", say(espeak, UNKNOWN), RATE)
     shared.hear(tmp_path / "lemons.wav").is_done()
     unsure, another = shared.page.get_by_test_id("unsure"), shared.page.get_by_test_id("another")
     expect(unsure).to_contain_text("unsure of what is underlined")

@@ -135,3 +135,13 @@ class TestCupyBackend:
         x = tl.zeros(3, device="cuda")
         cupy.asarray(x)[1] = 2
         assert x.cpu().tolist() == [0.0, 2.0, 0.0]
+
+
+def test_lists_index_tensors_of_the_cpu_whatever_the_default_device(cuda: str) -> None:
+    x = tl.arange(3)
+    tl.set_default_device(cuda)
+    try:
+        assert x[[2, 0]].tolist() == [2, 0]
+        assert tl.arange(3)[[2, 0]].device.type == "cuda"
+    finally:
+        tl.set_default_device(None)

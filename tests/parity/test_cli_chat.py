@@ -148,7 +148,10 @@ def printable(text: str) -> str:
     return re.sub(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]", "", text)
 
 
-def test_generate_begins_with_bos(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generate_begins_with_bos(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     assert main(["generate", "--model", str(folder), "--temperature", "0", "--steps", "20"]) == 0
     assert capsys.readouterr().out == printable(expected_text(folder, [0], 20)) + "\n"
 

@@ -264,18 +264,21 @@ def test_the_first_signal_is_kept_and_the_second_acts(name: str) -> None:
     number = getattr(signal, name, None)
     if number is None:
         pytest.skip(f"this system has no {name}")
-    before = signal.getsignal(number)
-    error = KeyboardInterrupt if name == "SIGINT" else SystemExit
-    with interruption() as stop:
-        assert not stop()
-        signal.raise_signal(number)
-        assert stop()
-        assert stop.signal == number
-        with pytest.raises(error) as raised:
+    usual = signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
+    before = signal.signal(number, usual)
+    try:
+        with interruption() as stop:
+            assert not stop()
             signal.raise_signal(number)
-    if isinstance(raised.value, SystemExit):
-        assert raised.value.code == 128 + number
-    assert signal.getsignal(number) is before
+            assert stop()
+            assert stop.signal == number
+            with pytest.raises(KeyboardInterrupt if name == "SIGINT" else SystemExit) as raised:
+                signal.raise_signal(number)
+        if isinstance(raised.value, SystemExit):
+            assert raised.value.code == 128 + number
+        assert signal.getsignal(number) is usual
+    finally:
+        signal.signal(number, before)
 
 
 @pytest.mark.native

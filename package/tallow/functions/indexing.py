@@ -126,7 +126,7 @@ def _array(item: Any, x: Array) -> Array:
     elif isinstance(item, bool | np.bool_):
         array = np.asarray(item)
     elif isinstance(item, list | tuple | range):
-        made = tensor(item).array
+        made = tensor(item, device="cpu").array  # whatever the default device is
         array = made if made.size else made.astype(np.int64)
     else:
         raise DimensionError(

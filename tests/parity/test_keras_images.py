@@ -81,7 +81,7 @@ def test_what_is_no_picture() -> None:
 
 def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
-    with pytest.raises(MissingPackageError, match="(?i)install it: .*pillow"):
+    with pytest.raises(MissingPackageError, match=r"(?i)install it: .*pillow"):
         ours.utils.array_to_img(PICTURE)
 
 

@@ -186,7 +186,7 @@ def test_a_gguf_file_on_this_machine(tmp_path: Path) -> None:
 @native
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(MissingPackageError, match="install it: .*huggingface[-_]hub"):
+    with pytest.raises(MissingPackageError, match=r"install it: .*huggingface[-_]hub"):
         local_folder("who/model")
 
 

@@ -280,7 +280,7 @@ def test_tensorboard_has_keras_tags(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ArgumentError, match="profile_batch"):
         callbacks.TensorBoard(tmp_path, profile_batch=2)
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(ImportError, match="(?i)install it: .*tensorboardX"):
+    with pytest.raises(ImportError, match=r"(?i)install it: .*tensorboardX"):
         fit(made, callbacks.TensorBoard(tmp_path))
 
 

@@ -16,6 +16,7 @@ from tallow.errors import DistributedError
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.nn import functional as F
 from tallow.nn.parallel import DistributedDataParallel
+from tallow.nn.parallel.reducer import split
 
 TOLERANCE = 1e-6  # of sums in float32 that are rounded in another order
 BATCH = 8
@@ -75,6 +76,15 @@ def assert_same(alone: tl.nn.Module, together: DistributedDataParallel, gradient
         np.testing.assert_allclose(b.numpy(), a.numpy(), atol=TOLERANCE, err_msg=name)
 
 
+def assert_gradients_differ(module: tl.nn.Module) -> None:
+    """Nothing has averaged them."""
+    first = next(module.parameters()).grad
+    assert first is not None
+    everybodys = [tl.empty_like(first) for _ in range(dist.get_world_size())]
+    dist.all_gather(everybodys, first)
+    assert not tl.equal(everybodys[0], everybodys[1])
+
+
 def check_steps_are_those_of_one_process(folder: Path) -> None:
     for make, data in ((mlp, data_of_mlp), (llama, data_of_llama)):
         for options in ({}, {"bucket_cap_mb": 1e-3}, {"bucket_cap_mb": 1e-3, "gradient_as_bucket_view": True}):
@@ -98,13 +108,27 @@ def check_gradients_add_up_without_sync(folder: Path) -> None:
     (loss_of(alone, x, y) + loss_of(alone, x + 1, y)).backward()
     with together.no_sync():
         loss_of(together, mine(x), mine(y)).backward()
-    first = together.module.get_parameter("0.weight").grad
-    assert first is not None
-    everybodys = [tl.empty_like(first) for _ in range(dist.get_world_size())]
-    dist.all_gather(everybodys, first)
-    assert not tl.equal(everybodys[0], everybodys[1])
+    assert_gradients_differ(together.module)
     loss_of(together, mine(x) + 1, mine(y)).backward()
     assert_same(alone, together, gradients=True)
+
+
+def check_blocks_without_sync_nest(folder: Path) -> None:
+    x, y = data_of_mlp()
+    _, together = pair(mlp)
+    with together.no_sync():
+        with together.no_sync():
+            pass
+        loss_of(together, mine(x), mine(y)).backward()
+    assert_gradients_differ(together.module)
+
+
+def check_buckets_are_of_one_dtype_and_the_first_is_small(folder: Path) -> None:
+    mib = 2**20
+    alike = {name: tl.empty(mib // 4) for name in "abcd"}  # 1 MiB each
+    assert [list(bucket) for bucket in split(alike, 2 * mib)] == [["d"], ["c", "b"], ["a"]]
+    mixed = {"a": tl.empty(2), "b": tl.empty(2, dtype=tl.float64), "c": tl.empty(2)}
+    assert [list(bucket) for bucket in split(mixed, mib)] == [["c", "a"], ["b"]]
 
 
 def check_buckets_are_sent_while_backward_goes_on(folder: Path) -> None:
@@ -118,6 +142,28 @@ def check_buckets_are_sent_while_backward_goes_on(folder: Path) -> None:
     together.module.get_submodule("0").register_forward_hook(watch)
     loss_of(together, mine(x), mine(y)).backward()
     assert 0 < sent[0] < len(together.reducer.buckets)
+
+
+def check_a_backward_that_failed_is_forgotten(folder: Path) -> None:
+    x, y = data_of_mlp()
+    alone, together = pair(mlp)
+
+    def fail(g: tl.Tensor) -> None:
+        raise ArithmeticError("on purpose")
+
+    first = together.module.get_submodule("0")  # whose gradients come last
+
+    def watch(module: tl.nn.Module, inputs: Any, output: tl.Tensor) -> None:
+        output.register_hook(fail)
+
+    handle = first.register_forward_hook(watch)
+    with pytest.raises(ArithmeticError, match="on purpose"):
+        loss_of(together, mine(x), mine(y)).backward()
+    handle.remove()
+    together.zero_grad()
+    loss_of(alone, x, y).backward()
+    loss_of(together, mine(x), mine(y)).backward()
+    assert_same(alone, together, gradients=True)
 
 
 class Choice(tl.nn.Module):
@@ -160,6 +206,18 @@ def check_buffers_are_rank_0s(folder: Path) -> None:
     np.testing.assert_allclose(norm.running_mean.numpy(), running, rtol=1e-6)
 
 
+def check_buffers_may_be_each_ranks_own(folder: Path) -> None:
+    _, together = pair(lambda: tl.nn.Sequential(tl.nn.BatchNorm1d(2), tl.nn.Linear(2, 1)), broadcast_buffers=False)
+    batch = tl.tensor([[0.0, 1.0], [2.0, 4.0]]) * (dist.get_rank() + 1)
+    for _ in range(2):
+        together(batch)
+    norm: Any = together.module.get_submodule("0")
+    momentum = 0.1
+    np.testing.assert_allclose(
+        norm.running_mean.numpy(), (1 - (1 - momentum) ** 2) * batch.numpy().mean(axis=0), rtol=1e-6
+    )
+
+
 def check_other_models_are_noticed(folder: Path) -> None:
     width = 2 if dist.get_rank() == 0 else 3
     with pytest.raises(DistributedError, match=r"model of ranks \[1.*than that of rank 0"):
@@ -178,8 +236,4 @@ def check_a_wrapper_that_is_gone_does_nothing(folder: Path) -> None:
     module = together.module
     del together
     loss_of(module, mine(x), mine(y)).backward()
-    first = next(module.parameters()).grad
-    assert first is not None
-    everybodys = [tl.empty_like(first) for _ in range(dist.get_world_size())]
-    dist.all_gather(everybodys, first)
-    assert not tl.equal(everybodys[0], everybodys[1])
+    assert_gradients_differ(module)

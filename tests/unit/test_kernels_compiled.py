@@ -377,7 +377,8 @@ def test_attention_decode_takes_any_layout() -> None:
     positions_first = [np.ascontiguousarray(a.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for a in (k, v)]
     columns_first = [np.asfortranarray(a) for a in (k, v)]
     reversed_rows = [a[:, :, ::-1][:, :, ::-1] for a in (k, v)]
-    for keys, values in (positions_first, columns_first, reversed_rows):
+    mixed = [(k, positions_first[1]), (positions_first[0], v)]
+    for keys, values in (positions_first, columns_first, reversed_rows, *mixed):
         assert_close(call("attention_decode", q, keys, values, 0.25), expected, 0, 2e-5)
 
 

@@ -31,7 +31,7 @@ from tallow.models.whisper import (
     transcribe,
 )
 from tallow.models.whisper.rules import SuppressTokens, TimestampRules
-from tallow.models.whisper.search import largest
+from tallow.models.whisper.search import BeamSearch, largest
 from tallow.models.whisper.segments import Place, split
 from tallow.models.whisper.timing import Aligned, median_filter, merge_marks, time_warp
 from tallow.models.whisper.writers import WRITERS, timestamp
@@ -97,6 +97,37 @@ def test_beams_find_likelier_texts(model: Whisper) -> None:
     greedy = decode(model, mel, **options)
     beams = decode(model, mel, beam_size=8, **options)
     assert beams.avg_logprob >= greedy.avg_logprob
+
+
+def test_texts_that_end_take_no_beam_from_others() -> None:
+    """The second row is so unlikely that both beams go on from the first, which has three tokens for them."""
+    eot, sources = 9, []
+    search = BeamSearch(2, None, eot, sources.append)
+    logits = np.full((2, 10), -20, np.float32)
+    logits[:, [eot, 5, 7]] = [3, 2, 1]
+    sums = np.array([0, -50], np.float32)
+    rows, completed = search.update([[0], [1]], logits, sums)
+    assert rows == [[0, 5], [0, 7]]
+    assert not completed
+    assert sources == [[0, 0]]
+    (texts,) = search.finish(rows, sums, 2)  # where too few have ended, the likeliest of the others count
+    assert [text for text, _ in texts] == [[0, eot], [0, 5, eot]]
+
+
+@pytest.mark.parametrize(("penalty", "length"), [(0.0, 1), (1.0, 7)])
+def test_long_texts_are_compared_by_the_formula(
+    penalty: float, length: int, model: Whisper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """-1 / ((5 + 1) / 6)^p against -1.95 / ((5 + 7) / 6)^p.  Source: Wu et al. 2016, arXiv:1609.08144, equation 14"""
+
+    def finish(self: BeamSearch, rows: list[list[int]], sums: Any, group: int) -> Any:
+        start = rows[0][:-1]
+        return [[([*start, *[104] * 1], -1.0), ([*start, *[104] * 7], -1.95)]]
+
+    monkeypatch.setattr(BeamSearch, "finish", finish)
+    mel = np.zeros((8, 100), np.float32)
+    result = decode(model, mel, language="en", beam_size=2, length_penalty=penalty, sample_len=1)
+    assert result.tokens == [104] * length
 
 
 def test_one_seed_one_text(model: Whisper) -> None:
@@ -290,6 +321,24 @@ def test_windows_at_once_know_the_first_prompt_only(model: Whisper, monkeypatch:
     assert prompts == [(2, prompt), (1, prompt)]
 
 
+@pytest.mark.parametrize(("temperature", "is_context"), [(0.5, True), (0.6, False)])
+def test_a_text_of_high_temperature_is_no_context(
+    temperature: float, is_context: bool, model: Whisper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts = []
+
+    def decode_batch(model: Whisper, audio: tl.Tensor, options: DecodingOptions) -> Any:
+        prompts.append(list(options.prompt or ()))
+        return decoding.decode_batch(model, audio, options)
+
+    monkeypatch.setattr(sys.modules[Transcription.__module__], "decode_batch", decode_batch)
+    thresholds = {"compression_ratio_threshold": None, "logprob_threshold": None, "no_speech_threshold": None}
+    clips = [0.0, 1.0, 1.0, 2.0]
+    transcribe(model, noise(2), language="en", temperature=temperature, seed=0, clip_timestamps=clips, **thresholds)
+    assert len(prompts) > 1
+    assert any(prompts) == is_context
+
+
 def test_only_bad_windows_are_decoded_again(model: Whisper, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
 
@@ -306,6 +355,29 @@ def test_only_bad_windows_are_decoded_again(model: Whisper, monkeypatch: pytest.
     assert sizes == [3, 1]
     assert {segment.temperature for segment in segments} == {0.0, 0.5}
     assert all((segment.temperature == 0.5) == (segment.seek == 200) for segment in segments)
+
+
+@pytest.mark.parametrize(
+    ("silence", "logprob", "tries", "is_heard"),
+    [(0.9, -0.5, 1, True), (0.9, -2.0, 1, False), (0.1, -2.0, 2, True)],
+    ids=["likely", "silent", "unlikely"],
+)
+def test_silence_is_where_the_text_is_unlikely_too(
+    silence: float, logprob: float, tries: int, is_heard: bool, model: Whisper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a window has no text, and is not decoded again.  Source: Radford et al. 2022, section 4.5"""
+    calls = []
+
+    def decode_batch(model: Whisper, audio: tl.Tensor, options: DecodingOptions) -> Any:
+        calls.append(options.temperature)
+        results = decoding.decode_batch(model, audio, options)
+        certainty = {"no_speech_prob": silence, "avg_logprob": logprob, "compression_ratio": 1.0}
+        return [replace(result, **certainty) for result in results]
+
+    monkeypatch.setattr(sys.modules[Transcription.__module__], "decode_batch", decode_batch)
+    segments = transcribe(model, noise(1.0), batch_size=2, language="en", temperature=(0.0, 0.5)).segments
+    assert calls == [0.0, 0.5][:tries]
+    assert bool(segments) == is_heard
 
 
 @pytest.mark.parametrize("size", [7, 300, 3000])

@@ -101,6 +101,19 @@ def test_tallow_is_imported(console: Console) -> None:
     assert console.run("[nn.Linear(2, 2), F.relu, optim.SGD, np.pi][-1]") == "3.141592653589793\n"
 
 
+def test_nothing_was_compiled_to_start_python(console: Console) -> None:
+    """PEP 552: what Python compiles and keeps has a date in its header, what the site brings has the flag of a hash."""
+    code = """
+import sys, tallow
+def brought(module):
+    with open(module.__cached__, "rb") as file:
+        return file.read(8)[4] == 1
+used = [m for name, m in list(sys.modules.items()) if name.startswith(("numpy", "tallow")) and m.__file__[-3:] == ".py"]
+print(len(used) > 100, [m for m in used if not brought(m)], sys.modules["json.decoder"].__file__)
+"""
+    assert console.run(code) == "True [] /lib/python314.zip/json/decoder.pyc\n"
+
+
 def test_blocks_go_on_until_an_empty_line(console: Console) -> None:
     prompt = console.prompt
     prompt.press_sequentially("def half(n):")

@@ -130,24 +130,26 @@ def get(site: str, path: str, **headers: str) -> HTTPResponse:
         ("/web/tallow.js", "text/javascript; charset=utf-8"),
         ("/web/style.css", "text/css; charset=utf-8"),
         ("/runtime/pyodide-lock.json", "application/json"),
-        ("/runtime/pyodide-314.0.3/pyodide.mjs", "text/javascript; charset=utf-8"),
-        ("/runtime/pyodide-314.0.3/pyodide.asm.wasm", "application/wasm"),
+        ("/{pyodide}pyodide.mjs", "text/javascript; charset=utf-8"),
+        ("/{pyodide}pyodide.asm.wasm", "application/wasm"),
     ],
 )
-def test_every_answer_isolates_and_names_its_type(site: str, path: str, kind: str) -> None:
-    response = get(site, path)
+def test_every_answer_isolates_and_names_its_type(site: str, site_dir: Path, path: str, kind: str) -> None:
+    response = get(site, path.format_map(read_json(site_dir / "site.json")))
     assert response.status == 200
     assert response.headers["Content-Type"] == kind
     assert response.headers["Cross-Origin-Opener-Policy"] == "same-origin"
     assert response.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
 
 
-def test_pages_are_asked_for_again_and_the_runtime_is_not(site: str) -> None:
+def test_pages_are_asked_for_again_and_the_runtime_is_not(site: str, site_dir: Path) -> None:
     page = get(site, "/web/tallow.js")
     assert page.headers["Cache-Control"] == "no-cache"
     again = get(site, "/web/tallow.js", **{"If-None-Match": page.headers["ETag"]})
     assert again.status == 304
-    assert "immutable" in get(site, "/runtime/pyodide-314.0.3/pyodide.mjs").headers["Cache-Control"]
+    assert (
+        "immutable" in get(site, f"/{read_json(site_dir / 'site.json')['pyodide']}pyodide.mjs").headers["Cache-Control"]
+    )
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/runtime/", "/models/nothing.bin", "/../../../../etc/passwd"])

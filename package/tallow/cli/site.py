@@ -5,7 +5,7 @@ web/, wasm_examples/                  as in the checkout
 site.json                             where the runtime lies, and the models offered beside the pages' own
 runtime/pyodide-lock.json             NumPy and tallow, each with its hash
 runtime/<hash>/tallow-*.whl           the hash is in the address, so no stale copy of it is ever served
-runtime/pyodide-<version>/            only where Pyodide is not loaded from its CDN
+runtime/pyodide-<version>-<hash>/     only where Pyodide is not loaded from its CDN
 runtime/huggingface-tokenizers-<version>/    likewise, for the pages that ask for it
 """
 
@@ -20,10 +20,13 @@ from typing import Any
 
 import tallow
 from tallow.cli.browser_wheel import SiteError, pack_wheel, top_level_packages
+from tallow.cli.bytecode import add_bytecode
 
 PYODIDE_VERSION = "314.0.3"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
-PYODIDE_CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+STDLIB = "python_stdlib.zip"
+STDLIB_PLACE, SITE_PACKAGES = "/lib/python314.zip", "/lib/python3.14/site-packages"  # where it puts what it has loaded
+PYODIDE_CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", STDLIB)
 
 # Taken from the lock file of that release, which lists 350 packages more; the pages wait for what they read.
 LOCK_INFO = {
@@ -72,8 +75,10 @@ def build_site(
     tokenizers: Path | None = None,
     models: Iterable[dict[str, Any]] = (),
     encoders: Iterable[dict[str, Any]] = (),
-) -> None:
+) -> bool:
     """Write the site to the folder `out`, which must be empty or an earlier site.
+
+    With a copy of Pyodide, and Node to run it, Python's own library, NumPy and tallow are shipped with their bytecode.
 
     Args:
         wheel: a wheel of tallow of any kind, of which pages get what they need; None for the tallow that runs.
@@ -81,6 +86,8 @@ def build_site(
         tokenizers: a copy of Hugging Face's tokenizers made by scripts/fetch_tokenizers.py; None for a CDN.
         models: presets for the llama2c page, as in wasm_examples/llama2c/presets.json.
         encoders: models of sentences for the bert page, {"name", "bytes", "files": {name in the folder: address}}.
+
+    Returns:  whether there is bytecode in the site
 
     Raises:  SiteError when `out` holds something else, or `pyodide` is not the release that the pages need
     """
@@ -99,14 +106,18 @@ def build_site(
     runtime = out / "runtime"
     runtime.mkdir()
     packed = pack_wheel(runtime, wheel)
-    digest = hashlib.sha256(packed.read_bytes()).hexdigest()
+    bytecode = pyodide is not None and add_bytecode(packed, SITE_PACKAGES, pyodide)
+    digest = _sha256(packed)
     (runtime / digest[:8]).mkdir()
     packed = packed.rename(runtime / digest[:8] / packed.name)
     base = _copy_pyodide(pyodide, runtime) if pyodide else CDN
+    numpy = dict(LOCK_NUMPY, file_name=base + NUMPY_WHEEL)
+    if pyodide:
+        numpy["sha256"] = _sha256(runtime / base / NUMPY_WHEEL)
     lock = {
         "info": LOCK_INFO,
         "packages": {
-            "numpy": {**LOCK_NUMPY, "file_name": base + NUMPY_WHEEL},
+            "numpy": numpy,
             "tallow": lock_entry(packed, digest, file_name=f"{digest[:8]}/{packed.name}"),
         },
     }
@@ -119,6 +130,7 @@ def build_site(
         "encoders": list(encoders),
     }
     _write_json(out / "site.json", site)
+    return bytecode
 
 
 def lock_entry(wheel: Path, digest: str, *, file_name: str) -> dict[str, Any]:
@@ -142,18 +154,26 @@ def lock_entry(wheel: Path, digest: str, *, file_name: str) -> dict[str, Any]:
 
 
 def _copy_pyodide(source: Path, runtime: Path) -> str:
-    """Copy what the pages load of Pyodide; its folder below `runtime`, with a slash."""
+    """Copy what the pages load of Pyodide, with bytecode if that can be made; its folder in `runtime`, with a slash."""
     try:
         version = json.loads((source / "package.json").read_text(encoding="utf-8"))["version"]
     except (ValueError, TypeError, KeyError) as error:
         raise SiteError(f"{source / 'package.json'} names no version", mend="run fetch_pyodide.py") from error
     if version != PYODIDE_VERSION:
         raise SiteError(f"{source} is Pyodide {version}, the pages need {PYODIDE_VERSION}", mend="run fetch_pyodide.py")
-    folder = f"pyodide-{version}/"
-    (runtime / folder).mkdir()
+    copy = runtime / "pyodide"
+    copy.mkdir()
     for name in (*PYODIDE_CORE, NUMPY_WHEEL):
-        shutil.copyfile(source / name, runtime / folder / name)
-    return folder
+        shutil.copyfile(source / name, copy / name)
+    add_bytecode(copy / STDLIB, STDLIB_PLACE, source)
+    add_bytecode(copy / NUMPY_WHEEL, SITE_PACKAGES, source)
+    folder = f"pyodide-{version}-{_sha256(copy / STDLIB)[:8]}"
+    copy.rename(runtime / folder)
+    return f"{folder}/"
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _copy_tokenizers(source: Path, runtime: Path) -> str:

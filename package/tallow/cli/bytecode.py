@@ -1,0 +1,60 @@
+"""Bytecode for the archives that pages load: compiling Python takes half of the time in which a page starts.
+
+Bytecode belongs to one version of Python. Pages run Pyodide's, so Pyodide makes it, in Node. What was made is kept in
+tallow's cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from tallow.cli.cache import cache_folder
+
+WRITER = Path(__file__).with_name("bytecode_writer.py")
+SCRIPT = WRITER.with_suffix(".mjs")
+TIMEOUT_S = 300  # a minute on a slow machine
+KEPT_S = 30 * 24 * 3600
+
+
+def add_bytecode(archive: Path, prefix: str, pyodide: Path) -> bool:
+    """Add bytecode to the zip file `archive`, in its place. Without Node 20 or later the archive stays as it is.
+
+    Args:
+        prefix: where Python finds the files of the archive, as `bytecode_writer.compile_archive` asks for.
+        pyodide: a copy of Pyodide made by scripts/fetch_pyodide.py.
+
+    Returns:  whether there is bytecode in the archive
+    """
+    node = shutil.which("node")
+    if node is None:
+        return False
+    folder = cache_folder() / "bytecode"
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = (archive.read_bytes(), prefix.encode(), WRITER.read_bytes(), (pyodide / "package.json").read_bytes())
+    kept = folder / hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+    if not kept.is_file():
+        _forget_old(folder)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            shutil.copyfile(archive, Path(scratch, "source.zip"))
+            command = [node, str(SCRIPT), str(pyodide), str(WRITER), scratch, prefix]
+            try:
+                subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
+            except (OSError, subprocess.SubprocessError):
+                return False
+            Path(scratch, "target.zip").replace(kept)  # atomic: another process may make the same
+    kept.touch()
+    shutil.copyfile(kept, archive)
+    return True
+
+
+def _forget_old(folder: Path) -> None:
+    """Remove what nobody has used for a month."""
+    oldest = time.time() - KEPT_S
+    for path in folder.iterdir():
+        if path.is_file() and path.stat().st_mtime < oldest:
+            path.unlink(missing_ok=True)

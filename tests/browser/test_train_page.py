@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 import struct
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from support.scripts import run_script
 from tests.browser.conftest import START_MS, wait_until
 from tests.browser.dropping import drop
 
@@ -306,19 +305,18 @@ def test_status_is_of_the_network_that_is_there(bench: Bench) -> None:
 # ---- the script
 
 
-def run_script(code: str, folder: Path, library: str = "tallow") -> str:
-    path = folder / "script.py"
-    path.write_text(code.replace("import tallow as tl", f"import {library} as tl"))
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, cwd=folder, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def output_of(code: str, folder: Path, library: str = "tallow") -> str:
+    """What the script prints, run in `folder`."""
+    script = folder / "script.py"
+    script.write_text(code.replace("import tallow as tl", f"import {library} as tl"))
+    return run_script(script)
 
 
 def test_script_prints_what_the_page_shows(bench: Bench, tmp_path: Path) -> None:
     bench.fill(batch_size=100)  # an epoch of four steps
     code = bench.page.get_by_test_id("code")
     expect(code).to_contain_text("split(100)")
-    lines = run_script(code.inner_text(), tmp_path).splitlines()
+    lines = output_of(code.inner_text(), tmp_path).splitlines()
     for epoch, line in enumerate(lines[:3], start=1):
         for step in range(4 * epoch - 3, 4 * epoch + 1):
             bench.click("step")
@@ -341,7 +339,7 @@ def test_script_of_every_dataset_runs(bench: Bench, tmp_path: Path, dataset: str
     code = bench.page.get_by_test_id("code")
     expect(code).to_contain_text({"own": "points of your own"}.get(dataset, "def "))
     text = re.sub(r"range\(\d+\):\n    model", "range(2):\n    model", code.inner_text())
-    assert run_script(text, tmp_path, library).startswith("epoch 1: loss")
+    assert output_of(text, tmp_path, library).startswith("epoch 1: loss")
     bench.choose(dataset="own").click("clear-points")
 
 
@@ -555,7 +553,7 @@ def test_script_reads_the_files(bench: Bench, mnist: dict[str, Path], tmp_path: 
     expect(bench.status).to_contain_text("400 images")
     for name in ("labels.idx.gz", "images.idx"):
         (tmp_path / name).write_bytes(mnist[name].read_bytes())
-    assert "epoch 10: loss" in run_script(bench.page.get_by_test_id("code").inner_text(), tmp_path, "torch")
+    assert "epoch 10: loss" in output_of(bench.page.get_by_test_id("code").inner_text(), tmp_path, "torch")
 
 
 @pytest.mark.parametrize(
@@ -614,11 +612,16 @@ def test_everything_has_a_name(bench: Bench) -> None:
     assert nameless == []
 
 
+@pytest.fixture(scope="module")
+def phone(browser: Browser, site: str) -> Iterator[Bench]:
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    yield Bench(context.new_page()).open(site)
+    context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("dataset", ["own", "digits"])
-def test_phone_needs_no_sideways_scroll(browser: Browser, site: str, scheme: Any, dataset: str) -> None:
-    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
-    page = context.new_page()
-    Bench(page).open(site).choose(dataset=dataset).click("step")
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
-    context.close()
+def test_phone_needs_no_sideways_scroll(phone: Bench, scheme: Any, dataset: str) -> None:
+    phone.page.emulate_media(color_scheme=scheme)
+    phone.choose(dataset=dataset).click("step")
+    assert phone.page.evaluate("document.documentElement.scrollWidth") == 360

@@ -523,6 +523,37 @@ def test_other_models_and_back(shared: Listener, tiny: Path, sounds: Path) -> No
         expect(shared.page.get_by_test_id("model")).to_contain_text(f"Whisper {name}, ")
 
 
+def test_status_is_of_the_load_that_took_the_page_over(shared: Listener, tiny: Path) -> None:
+    """That the other one was stopped is no news, and must not stand where the new one's progress does."""
+    shared.page.route("https://huggingface.co/**", lambda _: None)  # never answered
+    shared.page.get_by_test_id("model-id").fill("who/slow")
+    shared.press("load")
+    expect(shared.status).to_have_text("Loading who/slow")
+    shared.page.evaluate("""() => {
+        const status = document.querySelector("[data-testid=status]");
+        window.said = [];
+        window.watch = new MutationObserver(() => window.said.push(status.textContent));
+        window.watch.observe(status, { childList: true });
+    }""")
+    shared.choose(tiny)
+    expect(shared.name).to_contain_text("tiny.bin: ", timeout=START_MS)
+    said = shared.page.evaluate("() => { window.watch.disconnect(); return window.said; }")
+    assert said == ["Loading tiny.bin", "Ready."]
+    shared.press("load")
+    expect(shared.status).to_have_text("Loading who/slow")
+    shared.press("stop")
+    expect(shared.status).to_have_text("Loading stopped.")
+    shared.page.unroute("https://huggingface.co/**")
+
+
+def test_remarks_give_way_to_what_goes_on(shared: Listener, sounds: Path) -> None:
+    shared.hear(sounds / "0.wav").is_done()
+    for button, remark in (("stop", "Nothing is running."), ("download-txt", "Saved 0.txt.")):
+        shared.press(button)
+        expect(shared.status).to_have_text(remark)
+        expect(shared.status).to_contain_text("Done.", timeout=START_MS)
+
+
 NO_MODEL: dict[str, tuple[dict[str, bytes], str]] = {
     "another": ({"config.json": b'{"model_type": "bert"}'}, "bert"),
     "config": ({"config.json": b"{"}, "config.json"),

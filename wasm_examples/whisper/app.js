@@ -1,7 +1,7 @@
 import { dropped, filesOf, folder, written } from "../../web/folder.js";
 import { isolate } from "../../web/isolation.js";
 import { Kept } from "../../web/kept.js";
-import { Figures, ProblemBox, ProgressBar, aborted, element, megabytes, onDrop, save } from "../../web/page.js";
+import { Figures, ProblemBox, ProgressBar, Status, aborted, element, megabytes, onDrop, save } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime } from "../../web/tallow.js";
 import { Recorder } from "./recorder.js";
@@ -43,7 +43,6 @@ const page = {
   task: element("task", HTMLSelectElement),
   timestamps: element("timestamps", HTMLSelectElement),
   stop: element("stop", HTMLButtonElement),
-  status: element("status", HTMLElement),
   transcript: element("transcript", HTMLElement),
   segments: element("segments", HTMLElement),
   copy: element("copy", HTMLButtonElement),
@@ -51,6 +50,7 @@ const page = {
   unsureText: element("unsure-text", HTMLElement),
   another: element("another", HTMLButtonElement),
 };
+const status = new Status(element("status", HTMLElement));
 const problems = new ProblemBox(element("error", HTMLElement));
 const loading = new ProgressBar(element("progress", HTMLElement));
 const hearing = new ProgressBar(element("hearing", HTMLElement));
@@ -90,7 +90,7 @@ class Listener {
       },
       (error) => {
         loading.hide();
-        say("Python is not running.");
+        status.say("Python is not running.");
         problems.show(error, { label: "Try again", action: () => location.reload() });
       },
     );
@@ -141,12 +141,12 @@ class Listener {
   /** @param {string} name @param {Fetching} fetching @param {string} id @param {AbortSignal} signal @returns {Promise<boolean>} whether it can be used */
   async #load(name, fetching, id, signal) {
     problems.hide();
-    say(`Loading ${name}`);
+    status.say(`Loading ${name}`);
     page.modelName.textContent = `Loading ${name}`;
     try {
       await Promise.race([this.#started, aborted(signal)]);
     } catch {
-      if (signal.aborted) say("Loading stopped.");
+      if (signal.aborted) this.#sayStopped(signal);
       return false; // when Python did not start, the page says so already
     }
     try {
@@ -155,13 +155,18 @@ class Listener {
       this.#take(name, id, loaded);
       return true;
     } catch (error) {
-      if (signal.aborted) say("Loading stopped.");
+      if (signal.aborted) this.#sayStopped(signal);
       else {
-        say(`${name} could not be loaded.`);
+        status.say(`${name} could not be loaded.`);
         problems.show(error);
       }
       return false;
     }
+  }
+
+  /** Say so of a load that was stopped, if no other has taken its place. @param {AbortSignal} signal */
+  #sayStopped(signal) {
+    if (this.#loading?.controller.signal === signal) status.say("Loading stopped.");
   }
 
   /** @param {string} name @param {string} id @param {Loaded} loaded */
@@ -177,7 +182,7 @@ class Listener {
     this.#figures.show("Kernels", kernels);
     // On a phone the choices would keep the text off the screen.
     if (matchMedia("(max-width: 60rem)").matches) page.choices.open = false;
-    say(["Ready.", notice ?? ""].join(" ").trim());
+    status.say(["Ready.", notice ?? ""].join(" ").trim());
   }
 
   // --------------------------------------------------------------------------------------------------------- sounds
@@ -192,7 +197,7 @@ class Listener {
     page.player.src = URL.createObjectURL(file);
     page.player.hidden = false;
     page.soundName.textContent = file.name;
-    if (!this.#loading) say(`Press Transcribe to read what is said in ${file.name}.`);
+    if (!this.#loading) status.say(`Press Transcribe to read what is said in ${file.name}.`);
   }
 
   /** Begin to record, or end it and transcribe what was said. */
@@ -203,13 +208,13 @@ class Listener {
     const controller = new AbortController();
     const onLevel = (/** @type {number} */ level, /** @type {number} */ seconds) => {
       page.level.value = level;
-      say(`Recording, ${clock(seconds)}. Press End to read it.`);
+      status.say(`Recording, ${clock(seconds)}. Press End to read it.`);
     };
     const onEnd = () => this.#endRecording("The microphone is gone; this is what was heard until then.");
     const recorder = Recorder.start({ onLevel, onEnd });
     this.#recording = { controller, recorder };
     showRecording(true);
-    say("The browser asks whether the page may use the microphone.");
+    status.say("The browser asks whether the page may use the microphone.");
     try {
       await recorder;
       if (controller.signal.aborted) (await recorder).stop(); // it was allowed after all
@@ -217,7 +222,7 @@ class Listener {
       if (controller.signal.aborted) return;
       this.#recording = null;
       showRecording(false);
-      say("Nothing is recorded.");
+      status.say("Nothing is recorded.");
       problems.show(error);
     }
   }
@@ -232,7 +237,7 @@ class Listener {
     const recorder = await Promise.race([recording.recorder, Promise.resolve(pending)]);
     if (!(recorder instanceof Recorder)) {
       recording.controller.abort(); // it was not allowed yet
-      return say("Nothing is recorded.");
+      return status.say("Nothing is recorded.");
     }
     this.choose(recorder.stop());
     await this.transcribe(reason);
@@ -243,7 +248,7 @@ class Listener {
   /** Write down what is said; does nothing while that goes on. @param {string} [notice]  said at the end */
   async transcribe(notice = "") {
     while (this.#transcribing) {
-      if (!this.#transcribing.controller.signal.aborted) return say("A sound is being transcribed; stop that first.");
+      if (!this.#transcribing.controller.signal.aborted) return status.say("A sound is being transcribed; stop that first.");
       await this.#transcribing.done;
     }
     const controller = new AbortController();
@@ -260,15 +265,15 @@ class Listener {
       if (!this.#sound) throw new Problem("NoSound", "There is no sound yet.", "Record some, choose a file, or take a sample.");
       if (!this.#current && !this.#loading) throw new Problem("NoModel", "There is no model yet.", "Choose one.");
       if (this.#loading) {
-        say("It begins when the model is loaded.");
+        status.say("It begins when the model is loaded.");
         if (!(await Promise.race([this.#loading.done, aborted(signal)]))) return; // why not is on the page
       }
       const any = await this.#transcribe(this.#sound, signal);
-      say(`Done. ${any ? "" : "Nothing was said. "}${notice}`.trim());
+      status.say(`Done. ${any ? "" : "Nothing was said. "}${notice}`.trim());
     } catch (error) {
-      if (signal.aborted) say("Stopped.");
+      if (signal.aborted) status.say("Stopped.");
       else {
-        say("It could not be transcribed.");
+        status.say("It could not be transcribed.");
         problems.show(error);
       }
     }
@@ -284,7 +289,7 @@ class Listener {
     const onEvent = (/** @type {any} */ event) => signal.aborted || this.#show(event);
     try {
       await this.#give(sound, signal);
-      say(`Listening to ${sound.name}`);
+      status.say(`Listening to ${sound.name}`);
       const { language, duration_s } = await this.#ask("begin", options, onEvent, signal);
       this.#figures.show("Language", language);
       page.soundName.textContent = `${sound.name}, ${clock(duration_s)}`;
@@ -349,7 +354,7 @@ class Listener {
   async #give(sound, signal) {
     if (this.#given === sound) return;
     this.#given = null;
-    say(`Reading ${sound.name}`);
+    status.say(`Reading ${sound.name}`);
     hearing.tell(`Reading ${sound.name}`, 0);
     await Promise.race([this.#runtime.call("clear"), aborted(signal)]);
     try {
@@ -398,27 +403,27 @@ class Listener {
 
   /** Offer the text as a file. @param {string} kind */
   async save(kind) {
-    if (!this.#transcript.text) return say("There is no text yet.");
+    if (!this.#transcript.text) return status.remark("There is no text yet.");
     try {
       const text = await this.#runtime.call("write", { kind });
       const name = `${(this.#given?.name ?? "text").replace(/\.[^.]*$/, "")}.${kind}`;
       save(name, text);
-      say(`Saved ${name}.`);
+      status.remark(`Saved ${name}.`);
     } catch (error) {
       problems.show(error);
     }
   }
 
   async copy() {
-    if (!this.#transcript.text) return say("There is no text yet.");
+    if (!this.#transcript.text) return status.remark("There is no text yet.");
     await navigator.clipboard.writeText(this.#transcript.text);
-    say("The text is copied.");
+    status.remark("The text is copied.");
   }
 
   /** Stop whatever is loading or being transcribed; end a recording. */
   stop() {
     if (this.#recording) return this.#endRecording();
-    if (!this.#loading && !this.#transcribing) say("Nothing is running.");
+    if (!this.#loading && !this.#transcribing) status.remark("Nothing is running.");
     this.#abort();
   }
 
@@ -468,11 +473,6 @@ function showRecording(on) {
   page.record.textContent = on ? "End" : "Record";
   page.level.hidden = !on;
   page.level.value = 0;
-}
-
-/** @param {string} text */
-function say(text) {
-  if (page.status.textContent !== text) page.status.textContent = text; // else it would be read out time and again
 }
 
 /** @param {Listener} listener */

@@ -337,7 +337,12 @@ def test_dropped_connection_says_how_far_it_came(runtime: Page, host: Host) -> N
     assert kept(runtime) == 0
 
 
-def test_broken_connection_goes_on_where_it_stopped(runtime: Page, host: Host) -> None:
+@pytest.mark.parametrize("knows_ranges", [True, False])
+def test_broken_connection_goes_on_where_it_stopped(
+    knows_ranges: bool, runtime: Page, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that does not know ranges sends all again: what is there already is left out."""
+    monkeypatch.setattr(host, "knows_ranges", knows_ranges)
     data = host.files["long"] = DATA * 10
     host.breaks_at = 15_000_001  # a browser loses some MB of what came last, but not all of it
     result = load(runtime, model=host.url("weak/long"))
@@ -360,7 +365,7 @@ def test_download_goes_on_in_a_later_visit(has_changed: bool, runtime: Page, hos
     assert kept(runtime) == 2, "a part, and what it is of"
     host.is_down = host.goes_down = False
     if has_changed:
-        data = host.files["large"] = OTHER + DATA * 15
+        data = host.files["large"] = data[::-1]  # of the same size
         host.version = "Sun, 22 Nov 2026 12:00:00 GMT"
     assert load(runtime, model=host.url("weak/large"))["info"]["model"] == loaded(data)
     assert host.ranges[-1] == (None if has_changed else f"bytes={part}-")
@@ -378,6 +383,21 @@ def test_aborted_download_leaves_nothing(runtime: Page, host: Host) -> None:
     assert result["error"] == "AbortError"
     assert kept(runtime) == 0
     assert load(runtime, model=host.url("plain/other"))["info"]["model"] == loaded(OTHER)
+
+
+def test_abort_that_comes_with_the_last_byte_loads_no_model(runtime: Page) -> None:
+    """Both messages wait for a worker that is busy, so there is nothing to read any more when it sees the abort."""
+    assert (
+        runtime.evaluate("""async () => {
+      const controller = new AbortController();
+      const before = runtime.call("count", { to: 10 }, { onEvent() {} });
+      const loading = runtime.load({}, { signal: controller.signal });
+      controller.abort();
+      await before;
+      return loading.then(() => "loaded", ({ name }) => name);
+    }""")
+        == "AbortError"
+    )
 
 
 def test_offline(runtime: Page, host: Host) -> None:

@@ -309,7 +309,7 @@ def output_of(code: str, folder: Path, library: str = "tallow") -> str:
     """What the script prints, run in `folder`."""
     script = folder / "script.py"
     script.write_text(code.replace("import tallow as tl", f"import {library} as tl"))
-    return run_script(script)
+    return run_script(script, folder=folder)
 
 
 def test_script_prints_what_the_page_shows(bench: Bench, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ It is loaded inside Pyodide too, so nothing here needs more than pytest and hypo
 
 from __future__ import annotations
 
+import gc
 import sys
 import zlib
 from collections.abc import Mapping
@@ -50,6 +51,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("native"):
                 item.add_marker(pytest.mark.skip(reason="needs processes, threads or the checkout"))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Tens of thousands of tests, and the libraries they import, stay to the end: no collection need walk over them."""
+    gc.collect()
+    gc.freeze()
 
 
 def sample(config: pytest.Config, items: list[pytest.Item], every: int) -> None:

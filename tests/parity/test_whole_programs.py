@@ -14,23 +14,32 @@ from pathlib import Path
 import pytest
 from compat.harness import PROGRAMS
 from support.places import ROOT
+from support.scripts import run_script
 
 RUNS = [*PROGRAMS, "gpt --plain-attention", "resnet --block bottleneck", "words --rnn GRU", "words --rnn TANH"]
 DECIMAL = re.compile(r"(-?\d+\.\d+(?:e-?\d+)?)")
 
 
-def printed(module: str, run: str, init: Path) -> list[str]:
-    program, *args = run.split()
-    command = [sys.executable, str(ROOT / "tests/compat/harness.py"), module, program, "--init", str(init), *args]
-    done = subprocess.run(command, capture_output=True, text=True)
+HARNESS = ROOT / "tests/compat/harness.py"
+
+
+def under_tallow(*arguments: str) -> str:
+    """In a process that has not imported PyTorch."""
+    done = subprocess.run([sys.executable, HARNESS, "tallow", *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return re.sub(r"\b(torch|tallow)\.", "", done.stdout).splitlines()
+    return done.stdout
+
+
+def lines_of(printed: str) -> list[str]:
+    return re.sub(r"\b(torch|tallow)\.", "", printed).splitlines()
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_prints_the_same(run: str, tmp_path: Path) -> None:
-    expected = printed("torch", run, tmp_path / "init.pt")  # which writes the first weights
-    lines = printed("tallow", run, tmp_path / "init.pt")
+    program, *options = run.split()
+    arguments = (program, "--init", str(tmp_path / "init.pt"), *options)
+    expected = lines_of(run_script(HARNESS, "torch", *arguments, folder=tmp_path))  # which writes the first weights
+    lines = lines_of(under_tallow(*arguments))
     assert len(lines) == len(expected)
     for line, wanted in zip(lines, expected, strict=True):
         ours, theirs = DECIMAL.split(line), DECIMAL.split(wanted)

@@ -16,6 +16,9 @@ from pathlib import Path
 import pytest
 from support import places, subsuite
 
+from tallow.cli import site
+from tallow.cli.bytecode import add_bytecode
+
 HERE = Path(__file__).parent
 TIMEOUT_S = 1200
 PACKAGES = "/packages"
@@ -67,11 +70,29 @@ def mounted_packages() -> dict[str, str]:
     return {f"{PACKAGES}/{name}": str(Path(spec.origin).parent) for name, spec in found.items() if spec and spec.origin}
 
 
-class InPyodide:
-    """Runs the unit tests, or some of them, on the wheel inside Pyodide."""
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path, browser_wheel: Path) -> list[Path]:
+    """Python's library, NumPy's wheel and tallow's with bytecode, as pages get them."""
+    folder = tmp_path_factory.mktemp("compiled")
+    archives = {
+        pyodide_dir / site.STDLIB: site.STDLIB_PLACE,
+        pyodide_dir / site.NUMPY_WHEEL: site.SITE_PACKAGES,
+        browser_wheel: site.SITE_PACKAGES,
+    }
+    for archive, place in archives.items():
+        shutil.copyfile(archive, folder / archive.name)
+        assert add_bytecode(folder / archive.name, place, pyodide_dir)
+    return [folder / archive.name for archive in archives]
 
-    def __init__(self, node: str, pyodide: Path, wheels: list[Path], tokenizers: Path, folder: Path) -> None:
-        self.node, self.pyodide, self.wheels, self.tokenizers, self.folder = node, pyodide, wheels, tokenizers, folder
+
+class InPyodide:
+    """Runs the unit tests, or some of them, on the wheels inside Pyodide."""
+
+    def __init__(
+        self, node: str, pyodide: Path, stdlib: Path, wheels: list[Path], tokenizers: Path, folder: Path
+    ) -> None:
+        self.node, self.pyodide, self.stdlib, self.wheels = node, pyodide, stdlib, wheels
+        self.tokenizers, self.folder = tokenizers, folder
 
     def __call__(
         self, *tests: str, flags: Sequence[str] = (), mounts: Mapping[str, Path] | None = None
@@ -80,6 +101,7 @@ class InPyodide:
         data = places.data_dir()
         config = {
             "pyodide": str(self.pyodide),
+            "stdlib": str(self.stdlib),
             "wheels": [str(wheel) for wheel in self.wheels],
             "modules": {"huggingface_tokenizers": str(self.tokenizers / "tokenizers.min.mjs")},
             "mounts": {f"/checkout/{name}": str(places.ROOT / name) for name in ("tests", "examples")}
@@ -104,5 +126,6 @@ class InPyodide:
 
 
 @pytest.fixture
-def in_pyodide(node: str, pyodide_dir: Path, browser_wheel: Path, tokenizers_dir: Path, tmp_path: Path) -> InPyodide:
-    return InPyodide(node, pyodide_dir, [*wheels_of_pytest(), browser_wheel], tokenizers_dir, tmp_path)
+def in_pyodide(node: str, pyodide_dir: Path, compiled: list[Path], tokenizers_dir: Path, tmp_path: Path) -> InPyodide:
+    stdlib, *wheels = compiled
+    return InPyodide(node, pyodide_dir, stdlib, [*wheels, *wheels_of_pytest()], tokenizers_dir, tmp_path)

@@ -2,7 +2,8 @@
 //
 // CONFIG.json: {
 //   pyodide: folder of the Pyodide distribution,
-//   wheels:  paths of wheels to install beside NumPy,
+//   stdlib:  path of the archive with Python's own library,
+//   wheels:  paths of wheels to install, NumPy's first,
 //   modules: { name in Python: path of a JavaScript module },
 //   mounts:  { path inside: path outside },
 //   files:   { path inside: text },
@@ -21,11 +22,12 @@ const { loadPyodide } = await import(`${base}pyodide.mjs`);
 
 const pyodide = await loadPyodide({
   packageBaseUrl: base,
+  stdLibURL: config.stdlib,
   packageCacheDir: config.pyodide, // else Node keeps a second copy of each wheel in ./node_modules
   env: { HOME: "/home/pyodide", PYTHONDONTWRITEBYTECODE: "1", ...config.env },
 });
 const wheels = config.wheels.map((path) => pathToFileURL(path).href);
-await pyodide.loadPackage(["numpy", ...wheels], { messageCallback: () => {} });
+await pyodide.loadPackage(wheels, { messageCallback: () => {} });
 
 for (const [name, path] of Object.entries(config.modules)) pyodide.registerJsModule(name, await import(pathToFileURL(path).href));
 for (const [inside, outside] of Object.entries(config.mounts)) pyodide.mountNodeFS(inside, outside);

@@ -5,25 +5,31 @@ from __future__ import annotations
 import multiprocessing
 import os
 import runpy
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 TIMEOUT_S = 300
 
 
-def run_script(script: Path) -> str:
-    """What a script prints, run in its folder. It must end well."""
-    printed = script.with_suffix(".txt")
+def run_script(script: Path, *arguments: str, folder: Path) -> str:
+    """What a script prints, run in `folder`. It must end well.
+
+    PyTorch is in its `sys.modules` from the beginning; nothing else of this process is.
+    """
+    printed, errors = folder / "printed.txt", folder / "errors.txt"
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(["torch"])
-    process = server.Process(target=_run, args=(script, printed), daemon=True)
+    process = server.Process(target=_run, args=(script, arguments, folder, printed, errors), daemon=True)
     process.start()
     process.join(TIMEOUT_S)
-    assert process.exitcode == 0, printed.read_text()
+    assert process.exitcode == 0, errors.read_text()
     return printed.read_text()
 
 
-def _run(script: Path, printed: Path) -> None:
-    os.chdir(script.parent)
-    with printed.open("w") as file, redirect_stdout(file), redirect_stderr(file):
+def _run(script: Path, arguments: tuple[str, ...], folder: Path, printed: Path, errors: Path) -> None:
+    os.chdir(folder)
+    sys.argv = [str(script), *arguments]
+    sys.path.insert(0, str(script.parent))
+    with printed.open("w") as out, errors.open("w") as err, redirect_stdout(out), redirect_stderr(err):
         runpy.run_path(str(script), run_name="__main__")

@@ -5,11 +5,14 @@ It needs the standard library alone. Format of the files: PEP 552, "unchecked ha
 
 from __future__ import annotations
 
-import importlib._bootstrap_external as importer
 import importlib.util
 import io
+import marshal
 import zipfile
 from pathlib import Path
+
+# What follows is the hash of the source, which Python does not look at.
+HEADER = importlib.util.MAGIC_NUMBER + (0b01).to_bytes(4, "little")
 
 
 def compile_archive(source: bytes, prefix: str) -> bytes:
@@ -29,7 +32,7 @@ def compile_archive(source: bytes, prefix: str) -> bytes:
             entries = {info.filename: data}
             if info.filename.endswith(".py"):
                 code = compile(data, f"{prefix}/{info.filename}", "exec", dont_inherit=True)
-                bytecode = importer._code_to_hash_pyc(code, importlib.util.source_hash(data), checked=False)
+                bytecode = HEADER + importlib.util.source_hash(data) + marshal.dumps(code)
                 if installed:
                     entries[importlib.util.cache_from_source(info.filename)] = bytecode
                 else:

@@ -55,8 +55,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Tens of thousands of tests, and the libraries they import, stay to the end: no collection need walk over them."""
-    gc.collect()
-    gc.freeze()
+    if not IN_PYODIDE:  # where Hypothesis asks the collector who refers to the random numbers of NumPy
+        gc.collect()
+        gc.freeze()
 
 
 def sample(config: pytest.Config, items: list[pytest.Item], every: int) -> None:

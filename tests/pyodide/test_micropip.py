@@ -1,4 +1,4 @@
-"""The pure wheel installs by its address in any Pyodide, as the README says for JupyterLite, marimo and PyScript."""
+"""The pure wheel installs by its address in any Pyodide, as docs/browser.md says for JupyterLite and others."""
 
 from __future__ import annotations
 

@@ -154,10 +154,10 @@ function isSecure(url) {
 /** @param {string} url @param {Response} response */
 function refusal(url, { status, statusText, headers }) {
   if (headers.get("x-error-code") === "GatedRepo") {
-    return new Problem("DownloadError", `${url} is open only to those who have accepted its model's terms.`, `Accept them on the model's page. ${LOGIN}`);
+    return new Problem("DownloadError", `${url} is available only after accepting the terms of its model.`, `Accept them on the model's page. ${LOGIN}`);
   }
   const message = `${url}: the server answers ${`${status} ${statusText}`.trim()}.`;
-  if (status === 401 || status === 403) return new Problem("DownloadError", message, `It lets only some people have it. ${LOGIN}`);
+  if (status === 401 || status === 403) return new Problem("DownloadError", message, `Access to it is restricted. ${LOGIN}`);
   const Kind = status === 404 ? Missing : status >= 500 ? Unreachable : Problem;
   return new Kind("DownloadError", message, "Check the address, or choose a file from this computer.");
 }

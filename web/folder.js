@@ -145,7 +145,7 @@ async function listOf(name, url, signal) {
     return null;
   }
   if (response.status === 401 || response.status === 404) {
-    throw new Problem("DownloadError", `The Hub has no model ${name}, or not for everybody.`, "Check its owner and name; of a private one, download the files and choose their folder.");
+    throw new Problem("DownloadError", `The Hub has no model ${name}, or it is not public.`, "Check its owner and name; of a private one, download the files and choose their folder.");
   }
   if (!response.ok) return null;
   /** @type {{ type: string, path: string, size: number, lfs?: { oid: string } }[]} */

@@ -84,7 +84,7 @@ function checkContent(remote, size, sha256) {
   const isHash = remote.sha256 === undefined || remote.sha256 === sha256;
   if (isSize && isHash) return;
   const why = isSize ? `its SHA-256 is ${sha256}, not ${remote.sha256}` : `it has ${size} bytes, not ${remote.size}`;
-  throw new Problem("DamagedDownload", `${remote.url} did not come as it should: ${why}.`, "Load it again. If that does not help, the server has another file than its list says.");
+  throw new Problem("DamagedDownload", `${remote.url} was not received correctly: ${why}.`, "Load it again. If that does not help, the server has another file than its list says.");
 }
 
 /** @param {number | null} size @param {string} name */

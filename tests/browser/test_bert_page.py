@@ -217,7 +217,7 @@ def test_stop_keeps_what_was_there(real: Reader) -> None:
     real.write(*(f"{i} " + "many words " * 100 for i in range(100))).embed()
     expect(real.status).to_contain_text("Reading line")
     real.page.get_by_test_id("stop").click()
-    expect(real.status).to_have_text("Stopped. What is shown is of the lines that were compared before.")
+    expect(real.status).to_have_text("Stopped. The results shown are from the previous comparison.")
     real.page.get_by_test_id("query").fill(TEXTS[3])
     expect(real.results.first).to_contain_text(TEXTS[3])
     real.page.get_by_test_id("stop").click()
@@ -246,7 +246,7 @@ def test_example(real: Reader) -> None:
 def test_long_texts_are_cut_and_it_says_so(small: Reader, tiny: Path) -> None:
     long = "the cat sleeps in the sun and the dog on the sofa " * 3
     small.compare("a cat", long, long + " and more")
-    expect(small.status).to_have_text("Done. 2 lines are longer than the model reads; the rest of it is left out.")
+    expect(small.status).to_have_text("Done. 2 lines are longer than the model's context; the rest is ignored.")
     vectors = native(tiny).encode(["a cat", long, long + " and more"], normalize=True)
     np.testing.assert_allclose(small.table(), vectors @ vectors.T, atol=1e-4 + 5e-5)
     small.compare("a cat", "a dog")
@@ -386,7 +386,7 @@ def test_models_of_the_hub(shared: Reader, tiny_files: dict[str, bytes]) -> None
         shared.load("who/tiny").is_ready().compare("a cat", "a dog")
         shared.load("who/none").fails_with("The Hub has no model who/none")
         hub.gated.add("gated")
-        shared.load("who/gated").fails_with("who/gated", "open only to those who have accepted its model's terms")
+        shared.load("who/gated").fails_with("who/gated", "available only after accepting the terms of its model")
         weights = tiny_files["model.safetensors"]
         hub.served["model.safetensors"] = weights[:-1] + bytes([weights[-1] ^ 1])
         shared.load("who/torn").fails_with("torn/resolve/main/model.safetensors", "its SHA-256 is")

@@ -154,12 +154,12 @@ def bench(opened: Page) -> Iterator[Bench]:
 
 
 def test_moons_are_learned(bench: Bench) -> None:
-    assert bench.number("Held out: accuracy") < 95
+    assert bench.number("Test: accuracy") < 95
     bench.fill(lr=0.03).click("train")
-    bench.reaches("Held out: accuracy", 95)
+    bench.reaches("Test: accuracy", 95)
     bench.click("pause")
     expect(bench.status).to_contain_text("Paused after")
-    assert bench.number("Trained on: accuracy") >= 95
+    assert bench.number("Training: accuracy") >= 95
     assert bench.number("Loss") < 0.5
     assert re.fullmatch(r"\d+ steps/s", bench.figure("Speed"))
     assert "wasm" in bench.figure("Kernels")
@@ -182,21 +182,21 @@ def test_pause_step_and_train_go_on_where_they_were(bench: Bench) -> None:
 
 
 def test_reset_makes_the_network_new(bench: Bench) -> None:
-    new = bench.figure("Held out: loss")
+    new = bench.figure("Test: loss")
     bench.click("train")
     bench.reaches("Steps", 50)
     bench.click("reset")
     expect(bench.status).to_have_text("The network is new. Press Train.")
     expect(bench.page.get_by_test_id("stats")).to_contain_text(re.compile(r"Steps\s*0"))
     bench.stands_still()
-    assert bench.figure("Held out: loss") == new
+    assert bench.figure("Test: loss") == new
 
 
 def test_buttons_with_nothing_to_do(bench: Bench) -> None:
     bench.click("pause")
     expect(bench.status).to_have_text("Nothing is running.")
     bench.click("train", "train")
-    expect(bench.status).to_have_text("It is training already.")
+    expect(bench.status).to_have_text("Training is already running.")
     expect(bench.error).to_be_hidden()
 
 
@@ -211,12 +211,12 @@ def test_learning_rate_changes_what_steps_do_at_once(bench: Bench) -> None:
     bench.reaches("Steps", 20)
     bench.fill(lr=0)
     bench.page.wait_for_timeout(300)
-    held = bench.figure("Held out: loss")
+    held = bench.figure("Test: loss")
     bench.reaches("Steps", bench.number("Steps") + 50)
-    assert bench.figure("Held out: loss") == held
+    assert bench.figure("Test: loss") == held
     bench.fill(lr=0.1)
     bench.reaches("Steps", bench.number("Steps") + 100)
-    assert bench.figure("Held out: loss") != held
+    assert bench.figure("Test: loss") != held
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "momentum", "AdamW", "RMSprop", "Adagrad"])
@@ -323,8 +323,8 @@ def test_script_prints_what_the_page_shows(bench: Bench, tmp_path: Path) -> None
             expect(bench.status).to_have_text(f"Step {step}.")
         printed = re.fullmatch(r"epoch (\d+): loss ([\d.]+), accuracy ([\d.]+)%", line)
         assert printed
-        assert (int(printed[1]), float(printed[3])) == (bench.number("Epochs"), bench.number("Held out: accuracy"))
-        assert float(printed[2]) == pytest.approx(bench.number("Held out: loss"), abs=2e-4)
+        assert (int(printed[1]), float(printed[3])) == (bench.number("Epochs"), bench.number("Test: accuracy"))
+        assert float(printed[2]) == pytest.approx(bench.number("Test: loss"), abs=2e-4)
     assert set(tl.load(tmp_path / "model.pt")) == {f"{i}.{name}" for i in (0, 2, 4) for name in ("weight", "bias")}
 
 
@@ -355,10 +355,10 @@ def test_script_is_copied(bench: Bench) -> None:
 
 def test_saved_weights_are_read_natively_and_come_back(bench: Bench, tmp_path: Path) -> None:
     bench.fill(lr=0.03).click("train")
-    bench.reaches("Held out: accuracy", 95)
+    bench.reaches("Test: accuracy", 95)
     bench.click("pause")
     expect(bench.status).to_contain_text("Paused after")
-    accuracy = bench.figure("Held out: accuracy")
+    accuracy = bench.figure("Test: accuracy")
     path = bench.saved(tmp_path)
     weights = tl.load(path)
     shapes = {name: tuple(tensor.shape) for name, tensor in weights.items()}
@@ -373,7 +373,7 @@ def test_saved_weights_are_read_natively_and_come_back(bench: Bench, tmp_path: P
     bench.click("reset")
     bench.page.get_by_test_id("import").set_input_files(path)
     expect(bench.status).to_contain_text("has the weights of weights.safetensors")
-    assert bench.figure("Held out: accuracy") == accuracy
+    assert bench.figure("Test: accuracy") == accuracy
     assert bench.number("Steps") == 0
     assert all(np.array_equal(weights[name], tl.load(bench.saved(tmp_path))[name]) for name in weights)
 
@@ -401,12 +401,12 @@ def unusable(tmp_path: Path) -> dict[str, Path]:
     ],
 )
 def test_weights_that_do_not_fit(bench: Bench, unusable: dict[str, Path], fault: str, words: list[str]) -> None:
-    before = bench.figure("Held out: loss")
+    before = bench.figure("Test: loss")
     bench.page.get_by_test_id("import").set_input_files(unusable[fault])
     bench.fails_with(*words)
     expect(bench.error).not_to_contain_text("MNIST")
     expect(bench.status).to_have_text("The network is new. Press Train.")
-    assert bench.figure("Held out: loss") == before
+    assert bench.figure("Test: loss") == before
     bench.click("step")
     expect(bench.status).to_have_text("Step 1.")
 
@@ -430,11 +430,11 @@ def test_points_of_ones_own_are_learned(own: Bench) -> None:
         own.click_plane(x, y)
     expect(hint).to_contain_text("5 points")
     own.fill(lr=0.1).click("train")
-    own.reaches("Trained on: accuracy", 100)
+    own.reaches("Training: accuracy", 100)
     own.page.get_by_label("class 3").check()
     own.click_plane(0, 0)
     expect(hint).to_contain_text("6 points")
-    own.reaches("Trained on: accuracy", 100)
+    own.reaches("Training: accuracy", 100)
     own.click("clear-points")
     expect(hint).to_contain_text("0 points")
 
@@ -462,14 +462,14 @@ FOUR = [[(0.35, 0.15), (0.25, 0.55), (0.75, 0.55)], [(0.65, 0.2), (0.62, 0.9)]]
 
 def test_drawn_digits_are_recognized(bench: Bench) -> None:
     bench.choose(dataset="digits").fill(hidden="64", lr=0.003).click("train")
-    bench.reaches("Held out: accuracy", 97)
+    bench.reaches("Test: accuracy", 97)
     bench.click("pause")
     guess = bench.page.get_by_test_id("guess")
     for strokes, digit in ((ONE, 1), (SEVEN, 7), (FOUR, 4)):
         bench.click("clear-pad")
         expect(guess).to_contain_text("Draw a digit")
         bench.draw(*strokes)
-        expect(guess).to_contain_text(f"It is a {digit}")
+        expect(guess).to_contain_text(f"Prediction: {digit}")
     expect(bench.page.get_by_test_id("probabilities").locator("li")).to_have_count(10)
     shown = bench.page.get_by_test_id("predictions").locator("li")
     expect(shown).to_have_count(24)
@@ -486,7 +486,7 @@ def test_digit_drawn_by_the_keyboard(bench: Bench) -> None:
     pad.focus()
     for key in ("Enter", *["ArrowDown"] * 5, "Enter"):
         pad.press(key)
-    expect(bench.page.get_by_test_id("guess")).to_contain_text("It is a")
+    expect(bench.page.get_by_test_id("guess")).to_contain_text("Prediction: ")
 
 
 def test_empty_drawing(bench: Bench) -> None:
@@ -533,9 +533,9 @@ def test_files_in_mnists_format_are_learned(bench: Bench, mnist: dict[str, Path]
     bench.choose(dataset="files")
     bench.page.get_by_test_id("data-files").set_input_files([mnist[name] for name in names])
     expect(bench.status).to_contain_text("400 images of images.idx")
-    expect(bench.page.get_by_test_id("data-hint")).to_contain_text("320 to train on, 80 held out")
+    expect(bench.page.get_by_test_id("data-hint")).to_contain_text("320 training examples, 80 test examples")
     bench.click("train")
-    bench.reaches("Held out: accuracy", 90)
+    bench.reaches("Test: accuracy", 90)
 
 
 def test_dropped_files_are_taken(bench: Bench, mnist: dict[str, Path], tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ class Reader {
     await this.#loading.begin((signal) => this.#load(choice, signal));
     if (this.#loading.busy) return; // another load has taken over the page
     progress.hide();
-    page.modelName.textContent = this.#description ?? "None yet. Choose one.";
+    page.modelName.textContent = this.#description ?? "No model yet. Choose one.";
     downloads.show();
   }
 
@@ -148,14 +148,14 @@ class Reader {
     try {
       const texts = readLines();
       if (this.#loading.busy) {
-        status.say("The lines are compared when the model is loaded.");
+        status.say("The comparison starts when the model has loaded.");
         if (!(await Promise.race([this.#loading.done, aborted(signal)]))) return; // why not is on the page
       }
       if (!this.#description) throw new Problem("NoModel", "There is no model yet.", "Choose one: from the Hub, or a folder of this computer.");
       await this.#compare(texts, signal);
     } catch (error) {
       if (signal.aborted) return;
-      status.say("These lines are not compared.");
+      status.say("These lines have not been compared.");
       problems.show(error, error instanceof Problem && error.name === "NoModel" ? CHOOSE : undefined);
     }
   }
@@ -176,7 +176,7 @@ class Reader {
       }
       this.#texts = texts;
       showSimilarities(this.#heatmap, { texts, values: await this.#runtime.call("similarities") });
-      status.say(cut ? `Done. ${cut === 1 ? "One line is" : `${cut} lines are`} longer than the model reads; the rest of it is left out.` : "Done.");
+      status.say(cut ? `Done. ${cut === 1 ? "One line is" : `${cut} lines are`} longer than the model's context; the rest is ignored.` : "Done.");
       await this.search();
     } finally {
       document.body.classList.remove("burning");
@@ -197,7 +197,7 @@ class Reader {
         compared = this.#texts;
         if (!query.trim() || !compared.length) {
           page.results.replaceChildren();
-          if (query.trim() && !this.#loading.busy && !this.#comparing.busy) status.remark("Press Compare first; then the lines can be searched.");
+          if (query.trim() && !this.#loading.busy && !this.#comparing.busy) status.remark("Press Compare first to search the lines.");
           continue;
         }
         const { texts, scores, seconds } = await this.#runtime.call("search", { query });
@@ -218,7 +218,7 @@ class Reader {
     await Promise.all([this.#loading.stop(), this.#comparing.stop()]);
     if (this.#loading.busy || this.#comparing.busy) return; // something else has begun
     if (isLoading) status.say("Loading stopped.");
-    else status.say(this.#texts.length ? "Stopped. What is shown is of the lines that were compared before." : "Stopped.");
+    else status.say(this.#texts.length ? "Stopped. The results shown are from the previous comparison." : "Stopped.");
   }
 }
 
@@ -270,7 +270,7 @@ function readLines() {
   const texts = lines.filter(Boolean);
   if (texts.length && texts.length <= MAX_LINES) return texts;
   page.texts.focus();
-  if (!texts.length) throw new Problem("NoLines", "There are no lines to compare.", "Write some, one text a line.");
+  if (!texts.length) throw new Problem("NoLines", "There are no lines to compare.", "Write some, one text per line.");
   throw new Problem("TooManyLines", `There are ${texts.length} lines; the page compares up to ${MAX_LINES}.`, "Leave some out.");
 }
 

@@ -119,7 +119,7 @@ class Session {
   async interrupt() {
     if (!this.#running) return status.remark("Nothing is running.");
     this.#queue = [];
-    if (!this.#booted) return status.say("Python is starting. What waited for it will not run.");
+    if (!this.#booted) return status.say("Python is starting. Queued code will not run.");
     const runtime = this.#runtime;
     status.say("Interrupting.");
     // Whether anything ends the cell is seen at its end alone: also code that goes on answers while it awaits.

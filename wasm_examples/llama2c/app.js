@@ -86,7 +86,7 @@ class Storyteller {
     await this.#loading.begin((signal) => this.#load(choice, signal));
     if (this.#loading.busy) return; // another load has taken over the page
     progress.hide();
-    page.modelName.textContent = this.#current?.description ?? "None. Choose a model and its tokenizer.";
+    page.modelName.textContent = this.#current?.description ?? "No model. Choose a model and its tokenizer.";
     markPreset(this.#current?.name ?? null);
     downloads.show();
   }
@@ -128,7 +128,7 @@ class Storyteller {
       if (!this.#current && !this.#loading.busy) this.#beginLoading(this.#choice); // it was stopped, or failed
       let usable = true;
       if (this.#loading.busy) {
-        status.say("The story begins when the model is loaded.");
+        status.say("The story starts when the model has loaded.");
         usable = Boolean(await Promise.race([this.#loading.done, aborted(signal)]));
       }
       if (!usable || !this.#current) return; // why not is on the page already

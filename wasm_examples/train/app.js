@@ -57,7 +57,7 @@ const page = {
 const status = new Status(element("status", HTMLElement));
 const problems = new ProblemBox(element("error", HTMLElement));
 const progress = new ProgressBar(element("progress", HTMLElement));
-const FIGURES = ["Epochs", "Steps", "Loss", "Held out: loss", "Held out: accuracy", "Trained on: accuracy", "Speed", "Parameters"];
+const FIGURES = ["Epochs", "Steps", "Loss", "Test: loss", "Test: accuracy", "Training: accuracy", "Speed", "Parameters"];
 
 /** Trains one network at a time. Python answers calls one after the other, so what is asked first is done first. */
 class Workbench {
@@ -131,10 +131,10 @@ class Workbench {
 
   /** Train until paused. */
   train() {
-    if (this.#run) return status.remark("It is training already.");
+    if (this.#run) return status.remark("Training is already running.");
     const run = {};
     this.#run = run;
-    status.say("Training begins when Python has started.");
+    status.say("Training starts when Python is ready.");
     this.#ended = this.#train(run);
   }
 
@@ -300,7 +300,7 @@ class Workbench {
     const { pixels, probabilities } = await this.#runtime.call("classify", { strokes: this.#pad.strokes });
     showInk(page.seen, pixels, 28);
     const best = probabilities.indexOf(Math.max(...probabilities));
-    page.guess.textContent = `It is a ${best}, says the network: ${Math.round(100 * probabilities[best])}%.`;
+    page.guess.textContent = `Prediction: ${best}, ${Math.round(100 * probabilities[best])}%.`;
     page.probabilities.replaceChildren(
       ...[...probabilities].map((probability, digit) => {
         const item = document.createElement("li");
@@ -320,8 +320,8 @@ class Workbench {
     const [train, held] = described.examples;
     page.dataHint.textContent =
       page.dataset.value === "own"
-        ? `${train} points. They are few, so all are trained on and none held out.`
-        : `${train.toLocaleString("en")} to train on, ${held.toLocaleString("en")} held out.`;
+        ? `${train} points, too few for a test set: all are in the training set.`
+        : `${train.toLocaleString("en")} training examples, ${held.toLocaleString("en")} test examples.`;
     this.#figures.show("Parameters", described.parameters.toLocaleString("en"));
     this.#figures.show("Kernels", described.kernels);
     showFor(described.images ? "images" : "points");
@@ -347,9 +347,9 @@ class Workbench {
   /** @param {NonNullable<Evaluation>} evaluation */
   #showEvaluation({ loss, accuracy, train_accuracy }) {
     this.#curve.addHeld(loss);
-    this.#figures.show("Held out: loss", short(loss));
-    this.#figures.show("Held out: accuracy", `${(100 * accuracy).toFixed(1)}%`);
-    this.#figures.show("Trained on: accuracy", `${(100 * train_accuracy).toFixed(1)}%`);
+    this.#figures.show("Test: loss", short(loss));
+    this.#figures.show("Test: accuracy", `${(100 * accuracy).toFixed(1)}%`);
+    this.#figures.show("Training: accuracy", `${(100 * train_accuracy).toFixed(1)}%`);
   }
 
   /** Do something that may fail, and say so. @param {() => Promise<unknown>} action @returns {Promise<boolean>} */

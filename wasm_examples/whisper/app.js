@@ -109,7 +109,7 @@ class Listener {
       if (this.#loading !== load) return; // another load has taken over the page
       this.#loading = null;
       loading.hide();
-      page.modelName.textContent = this.#current?.description ?? "None. Choose one.";
+      page.modelName.textContent = this.#current?.description ?? "No model. Choose one.";
       if (this.#current) chooseModel(this.#current.id);
       downloads.show();
     });
@@ -197,7 +197,7 @@ class Listener {
     page.player.src = URL.createObjectURL(file);
     page.player.hidden = false;
     page.soundName.textContent = file.name;
-    if (!this.#loading) status.say(`Press Transcribe to read what is said in ${file.name}.`);
+    if (!this.#loading) status.say(`Press Transcribe to transcribe ${file.name}.`);
   }
 
   /** Begin to record, or end it and transcribe what was said. */
@@ -262,14 +262,14 @@ class Listener {
   async #try({ signal }, notice) {
     problems.hide();
     try {
-      if (!this.#sound) throw new Problem("NoSound", "There is no sound yet.", "Record some, choose a file, or take a sample.");
+      if (!this.#sound) throw new Problem("NoSound", "There is no sound yet.", "Record something, choose a file, or use a sample.");
       if (!this.#current && !this.#loading) throw new Problem("NoModel", "There is no model yet.", "Choose one.");
       if (this.#loading) {
-        status.say("It begins when the model is loaded.");
+        status.say("Transcription starts when the model has loaded.");
         if (!(await Promise.race([this.#loading.done, aborted(signal)]))) return; // why not is on the page
       }
       const any = await this.#transcribe(this.#sound, signal);
-      status.say(`Done. ${any ? "" : "Nothing was said. "}${notice}`.trim());
+      status.say(`Done. ${any ? "" : "No speech was found. "}${notice}`.trim());
     } catch (error) {
       if (signal.aborted) status.say("Stopped.");
       else {
@@ -317,7 +317,7 @@ class Listener {
   #doubt() {
     const knowsLittle = this.#current?.id === PACKAGED;
     page.unsure.hidden = false;
-    page.unsureText.textContent = `The model is unsure of what is underlined: it may be wrong.${knowsLittle ? " The built-in model writes numbers and commands, whatever is said." : ""}`;
+    page.unsureText.textContent = `The model is unsure about the underlined text.${knowsLittle ? " The built-in model knows numbers and commands only." : ""}`;
     page.another.hidden = !knowsLittle;
   }
 
@@ -461,7 +461,7 @@ function showLanguages(languages) {
   const chosen = page.language.value;
   const names = Object.entries(languages).sort(([, a], [, b]) => a.localeCompare(b));
   const knowsOne = names.length === 0;
-  page.language.replaceChildren(new Option(knowsOne ? "English" : "Find out", ""), ...names.map(([code, name]) => new Option(name, code)));
+  page.language.replaceChildren(new Option(knowsOne ? "English" : "Detect", ""), ...names.map(([code, name]) => new Option(name, code)));
   page.language.value = chosen in languages ? chosen : "";
   page.language.disabled = page.task.disabled = knowsOne;
   if (knowsOne) page.task.value = "transcribe";

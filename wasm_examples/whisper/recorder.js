@@ -66,7 +66,7 @@ export class Recorder {
 }
 
 async function microphone() {
-  if (!navigator.mediaDevices) throw new Problem("Insecure", "This address is not secure, so the browser gives no microphone.", "Open the page by https, or choose a file.");
+  if (!navigator.mediaDevices) throw new Problem("Insecure", "This address is not secure, so the browser does not allow the microphone.", "Open the page by https, or choose a file.");
   try {
     // As it is: what calls need makes speech no clearer to a model that has learnt from sounds of all kinds.
     return await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } });

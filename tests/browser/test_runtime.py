@@ -167,6 +167,22 @@ def test_abort_before_the_first_step(runtime: Page) -> None:
     assert generate(runtime, count=2)["text"] == "0 1 ", "and the worker goes on"
 
 
+def test_abort_gives_its_reason(runtime: Page) -> None:
+    """As fetch does: what waits fails with what was passed to `abort`."""
+    assert (
+        runtime.evaluate("""async () => {
+      const controller = new AbortController();
+      try {
+        for await (const _ of runtime.generate({ count: 1e6, pause_s: 0.001 }, { signal: controller.signal }))
+          controller.abort(new RangeError("enough"));
+      } catch (error) {
+        return `${error.name}: ${error.message}`;
+      }
+    }""")
+        == "RangeError: enough"
+    )
+
+
 CALL = """
 async ({ method, keywords, interruptAfterMs }) => {
   const events = [];

@@ -5,7 +5,7 @@ Hugging Face's tokenizers, which some pages load, come from where Pyodide does.
 
 scripts/build_site.py OUT                    Pyodide comes from its CDN
 scripts/build_site.py OUT --pyodide local    a copy of it is part of the site, which then needs no other host, and
-                                             pages start in half the time (Node 20 or later must be on the PATH)
+                                             pages start a third sooner (Node 20 or later must be on the PATH)
 """
 
 from __future__ import annotations

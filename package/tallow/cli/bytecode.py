@@ -1,4 +1,4 @@
-"""Bytecode for the archives that pages load: compiling Python takes half of the time in which a page starts.
+"""Bytecode for the archives that pages load: compiling Python is a third of the time in which a page starts, or more.
 
 Bytecode belongs to one version of Python. Pages run Pyodide's, so Pyodide makes it, in Node. What was made is kept in
 tallow's cache.

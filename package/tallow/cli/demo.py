@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise _unusable(arguments.host, arguments.port, error) from error
         print(f"Python comes from {pyodide or CDN}", file=sys.stderr)
         if pyodide and not compiled:
-            print("pages would start twice as fast with Node.js 20 or later on the PATH", file=sys.stderr)
+            print("pages would start a third sooner with Node.js 20 or later on the PATH", file=sys.stderr)
         if arguments.model_dir:
             names = ", ".join(offer["name"] for offer in (*offers.models, *offers.encoders))
             print(f"models in {arguments.model_dir}: {names or 'none with a tokenizer that fits'}", file=sys.stderr)

@@ -105,12 +105,12 @@ def build_site(
 
     runtime = out / "runtime"
     runtime.mkdir()
+    base = _copy_pyodide(pyodide, runtime) if pyodide else CDN
     packed = pack_wheel(runtime, wheel)
     bytecode = pyodide is not None and add_bytecode(packed, SITE_PACKAGES, pyodide)
     digest = _sha256(packed)
     (runtime / digest[:8]).mkdir()
     packed = packed.rename(runtime / digest[:8] / packed.name)
-    base = _copy_pyodide(pyodide, runtime) if pyodide else CDN
     numpy = dict(LOCK_NUMPY, file_name=base + NUMPY_WHEEL)
     if pyodide:
         numpy["sha256"] = _sha256(runtime / base / NUMPY_WHEEL)

@@ -16,11 +16,9 @@ from compat.harness import PROGRAMS
 from support.places import ROOT
 from support.scripts import run_script
 
+HARNESS = ROOT / "tests/compat/harness.py"
 RUNS = [*PROGRAMS, "gpt --plain-attention", "resnet --block bottleneck", "words --rnn GRU", "words --rnn TANH"]
 DECIMAL = re.compile(r"(-?\d+\.\d+(?:e-?\d+)?)")
-
-
-HARNESS = ROOT / "tests/compat/harness.py"
 
 
 def under_tallow(*arguments: str) -> str:

@@ -17,7 +17,6 @@ import pytest
 from support import places, subsuite
 
 from tallow.cli import site
-from tallow.cli.bytecode import add_bytecode
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 1200
@@ -71,18 +70,12 @@ def mounted_packages() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path, browser_wheel: Path) -> list[Path]:
+def compiled(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path, pure_wheel: Path) -> list[Path]:
     """Python's library, NumPy's wheel and tallow's with bytecode, as pages get them."""
     folder = tmp_path_factory.mktemp("compiled")
-    archives = {
-        pyodide_dir / site.STDLIB: site.STDLIB_PLACE,
-        pyodide_dir / site.NUMPY_WHEEL: site.SITE_PACKAGES,
-        browser_wheel: site.SITE_PACKAGES,
-    }
-    for archive, place in archives.items():
-        shutil.copyfile(archive, folder / archive.name)
-        assert add_bytecode(folder / archive.name, place, pyodide_dir)
-    return [folder / archive.name for archive in archives]
+    assert site.build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir)
+    names = (site.STDLIB, site.NUMPY_WHEEL, "tallow-*.whl")
+    return [path for name in names for path in (folder / "runtime").glob(f"*/{name}")]
 
 
 class InPyodide:
